@@ -44,7 +44,7 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option("--seeds", help="How many seeds; 5 as in the paper, 1 if quick.")
     ] = None,
-    device: opt.Device = "auto",
+    device: Annotated[str, opt.DEVICE] = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="Few epochs and one seed, to try it out.")] = False,
     protocol: Annotated[
         str, typer.Option("--protocol", help="Image sets: official, resplit (train and test pooled) or both.")
@@ -53,14 +53,14 @@ def reproduce(
         str,
         typer.Option("--variant", help="paper; to compare, annealed, stretched, text or long; or all of them."),
     ] = "paper",
-    engine: opt.Engine = "local",
-    address: opt.Address = None,
+    engine: Annotated[str, opt.ENGINE] = "local",
+    address: Annotated[str | None, opt.ADDRESS] = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the page of all results here.")] = None,
     write_only: Annotated[
         bool, typer.Option("--write-only", help="Compute nothing; write tables and page from what is there.")
     ] = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    quiet: Annotated[bool, opt.QUIET] = False,
+    as_json: Annotated[bool, opt.JSON] = False,
 ) -> None:
     """Computes what is missing of the paper's tables, and writes them beside the paper's own numbers."""
     from reproduction.runner import plan, record, run

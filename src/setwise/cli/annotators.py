@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from setwise.cli import options as opt
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from setwise.crowd.annotators import Annotators
 
 EXAMPLES = (
@@ -21,12 +20,12 @@ EXAMPLES = (
 
 def annotators(
     *,
-    file: opt.Files,
+    file: Annotated[list[Path], opt.FILES],
     about: opt.OwnRowOptions,
-    ordered: opt.Ordered = False,
-    show_all: opt.ShowAll = False,
-    out: opt.OptionalOutFile = None,
-    force: opt.Force = False,
+    ordered: Annotated[bool, opt.ORDERED] = False,
+    show_all: Annotated[bool, opt.SHOW_ALL] = False,
+    out: Annotated[Path | None, opt.OUT_FILE] = None,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Shows how far annotators agree and, with verified rows, how often each is right; writes their consensus."""

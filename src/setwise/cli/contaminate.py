@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,18 +16,18 @@ EXAMPLES = ("setwise contaminate labelled.csv --truth label --p 0.1 --out votes.
 
 def contaminate(
     *,
-    file: opt.Files,
-    truth: opt.Truth,
-    out: opt.OutFile,
+    file: Annotated[list[Path], opt.FILES],
+    truth: Annotated[str, opt.TRUTH],
+    out: Annotated[Path, opt.OUT_FILE],
     p: Annotated[float, opt.option("--p PROBABILITY", "Probability that a false label becomes a candidate.")] = 0.1,
-    probabilities: opt.OptionalProbabilities = None,
-    key: opt.Key = None,
-    miss_rate: opt.MissRate = 0.0,
-    candidates: opt.Candidates = "candidates",
-    separator: opt.Separator = "|",
+    probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
+    key: Annotated[str | None, opt.KEY] = None,
+    miss_rate: Annotated[float, opt.MISS_RATE] = 0.0,
+    candidates: Annotated[str, opt.CANDIDATES] = "candidates",
+    separator: Annotated[str, opt.SEPARATOR] = "|",
     text: opt.TextOptions,
-    random_state: opt.Seed = 0,
-    force: opt.Force = False,
+    random_state: Annotated[int, opt.SEED] = 0,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Adds false candidates to exact labels, for experiments.

@@ -20,39 +20,35 @@ EXAMPLES = (
     "setwise convert export.json --from label-studio --key id --out candidates.csv",
     "setwise convert answers.jsonl --from answers --to probabilities --out probabilities.csv",
 )
+_SOURCE = opt.option(
+    "--from KIND",
+    "What FILE holds: table (with candidates), votes (one answer per line), label-studio, or answers. Answers are "
+    "JSON lines of a language model: an id, with answers or with labels and probabilities.",
+)
+_TARGET = opt.option(
+    "--to KIND",
+    "What to write: candidates, votes or probabilities. Probabilities are the share that each label has of the "
+    "answers to a row, one column per label. A table can only become candidates.",
+)
 
 
 def convert(
     *,
-    file: opt.Files,
-    out: opt.OutFile,
-    source: Annotated[
-        str,
-        opt.option(
-            "--from KIND",
-            "What FILE holds: table (with candidates), votes (one answer per line), label-studio, or answers. "
-            "Answers are JSON lines of a language model: an id, with answers or with labels and probabilities.",
-        ),
-    ] = "table",
-    target: Annotated[
-        str,
-        opt.option(
-            "--to KIND",
-            "What to write: candidates, votes or probabilities. Probabilities are the share that each label "
-            "has of the answers to a row, one column per label. A table can only become candidates.",
-        ),
-    ] = "candidates",
-    candidates: opt.Candidates = "candidates",
+    file: Annotated[list[Path], opt.FILES],
+    out: Annotated[Path, opt.OUT_FILE],
+    source: Annotated[str, _SOURCE] = "table",
+    target: Annotated[str, _TARGET] = "candidates",
+    candidates: Annotated[str, opt.CANDIDATES] = "candidates",
     rule: Annotated[
         str, opt.option("--rule RULE", "Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
-    key: opt.Key = None,
-    from_name: opt.FromName = None,
+    key: Annotated[str | None, opt.KEY] = None,
+    from_name: Annotated[str | None, opt.FROM_NAME] = None,
     vote_table: opt.OwnVoteOptions,
-    missing: opt.Missing = None,
-    separator: opt.Separator = "|",
+    missing: Annotated[str | None, opt.MISSING] = None,
+    separator: Annotated[str, opt.SEPARATOR] = "|",
     text: opt.TextOptions,
-    force: opt.Force = False,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Converts votes, Label Studio exports and language-model answers to candidates, votes or probabilities."""

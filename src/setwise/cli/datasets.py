@@ -14,7 +14,7 @@ from setwise.cli.screen import Screen
 EXAMPLES = {"list": ("setwise datasets list",), "fetch": ("setwise datasets fetch lost",)}
 
 
-def list_sets(as_json: opt.Json = False) -> None:
+def list_sets(as_json: Annotated[bool, opt.JSON] = False) -> None:
     """Lists the benchmark sets, and which of them are on this machine."""
     screen, entries = Screen(as_json=as_json), datasets.available()
     rows = [

@@ -29,8 +29,8 @@ def demo(
     out: Annotated[Path, opt.option("--out FOLDER", "Folder to write; it replaces an earlier demo there.")] = Path(
         "demo"
     ),
-    level: opt.Confidence = 0.9,
-    seed: opt.Seed = 0,
+    level: Annotated[float, opt.CONFIDENCE] = 0.9,
+    seed: Annotated[int, opt.SEED] = 0,
     display: opt.ScreenOptions,
 ) -> None:
     """Tries setwise on handwritten digits: votes, verified rows, prediction sets and a report."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from setwise.cli import options as opt
@@ -12,28 +13,24 @@ EXAMPLES = (
     "setwise estimate photos.csv --votes answers.csv --key photo --by camera --verified verified.csv",
     "setwise estimate sets.csv --candidates set --verified truth",
 )
+_BY = opt.option("--by COLUMN", "Column of categories, such as the camera: each gets figures of its own, too.")
+_POSITIVE = opt.option(
+    "--positive LABEL", "The label whose recall is the sensitivity, where there are two. Default: the last."
+)
 
 
 def estimate(
     *,
-    file: opt.OptionalFiles = None,
-    probabilities: opt.OptionalProbabilities = None,
-    candidates: opt.OptionalCandidates = None,
-    by: Annotated[
-        str | None,
-        opt.option("--by COLUMN", "Column of categories, such as the camera: each gets figures of its own, too."),
-    ] = None,
-    groups: opt.Groups = None,
-    positive: Annotated[
-        str | None,
-        opt.option(
-            "--positive LABEL", "The label whose recall is the sensitivity, where there are two. Default: the last."
-        ),
-    ] = None,
+    file: Annotated[list[Path] | None, opt.FILES] = None,
+    probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
+    candidates: Annotated[str | None, opt.CANDIDATES] = None,
+    by: Annotated[str | None, _BY] = None,
+    groups: Annotated[str | None, opt.GROUPS] = None,
+    positive: Annotated[str | None, _POSITIVE] = None,
     about: opt.OwnRowOptions,
-    show_all: opt.ShowAll = False,
-    out: opt.OptionalOutFile = None,
-    force: opt.Force = False,
+    show_all: Annotated[bool, opt.SHOW_ALL] = False,
+    out: Annotated[Path | None, opt.OUT_FILE] = None,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Estimates shares of labels and accuracies, with intervals, from answers and rows verified at random.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from setwise import metrics
 from setwise.cli import options as opt
@@ -30,19 +30,19 @@ EXAMPLES = (
 
 def evaluate(
     *,
-    file: opt.Files,
-    truth: opt.OptionalTruth = None,
-    right: opt.Right = None,
-    candidates: opt.OptionalCandidates = None,
-    labels: opt.Labels = None,
-    key: opt.Key = None,
-    by: opt.By = None,
-    groups: opt.Groups = None,
-    column: opt.SetsColumn = "labels",
-    report_to: opt.ReportTo = None,
-    separator: opt.Separator = "|",
-    ordered: opt.Ordered = False,
-    classes: opt.Classes = None,
+    file: Annotated[list[Path], opt.FILES],
+    truth: Annotated[str | None, opt.TRUTH] = None,
+    right: Annotated[str | None, opt.RIGHT] = None,
+    candidates: Annotated[str | None, opt.CANDIDATES] = None,
+    labels: Annotated[Path | None, opt.LABELS] = None,
+    key: Annotated[str | None, opt.KEY] = None,
+    by: Annotated[str | None, opt.BY] = None,
+    groups: Annotated[str | None, opt.GROUPS] = None,
+    column: Annotated[str, opt.SETS_COLUMN] = "labels",
+    report_to: Annotated[Path | None, opt.REPORT_TO] = None,
+    separator: Annotated[str, opt.SEPARATOR] = "|",
+    ordered: Annotated[bool, opt.ORDERED] = False,
+    classes: Annotated[str | None, opt.CLASSES] = None,
     text: opt.TextOptions,
     engines: opt.EngineOptions,
     display: opt.ScreenOptions,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from setwise import tables
 from setwise.cli import options as opt
@@ -14,10 +15,10 @@ EXAMPLES = ("setwise inspect photos.csv --candidates labels --truth label",)
 
 def inspect(
     *,
-    file: opt.Files,
-    candidates: opt.Candidates,
-    truth: opt.OptionalTruth = None,
-    separator: opt.Separator = "|",
+    file: Annotated[list[Path], opt.FILES],
+    candidates: Annotated[str, opt.CANDIDATES],
+    truth: Annotated[str | None, opt.TRUTH] = None,
+    separator: Annotated[str, opt.SEPARATOR] = "|",
     text: opt.TextOptions,
     display: opt.ScreenOptions,
 ) -> None:

@@ -14,32 +14,28 @@ EXAMPLES = (
     "setwise merge accepted.csv to-verify.csv review.csv --key id --out final.csv",
     "setwise merge accepted.csv to-verify.csv answers.json --rows items.csv --key id --out final.csv",
 )
+_FILE = typer.Argument(
+    metavar="FILE[:COLUMN]...",
+    help="What triage accepted, what you verified, and what you reviewed: tables and Label Studio exports. "
+    "Default column: verified, label or answer.",
+)
+_ROWS = opt.option(
+    "--rows FILE",
+    "Table of all rows; its columns and order are kept. Default: the rows and shared columns of all files.",
+)
 
 
 def merge(
     *,
-    file: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE[:COLUMN]...",
-            help="What triage accepted, what you verified, and what you reviewed: tables and Label Studio exports. "
-            "Default column: verified, label or answer.",
-        ),
-    ],
-    out: opt.OutFile,
-    key: opt.Key = None,
-    rows: Annotated[
-        Path | None,
-        opt.option(
-            "--rows FILE",
-            "Table of all rows; its columns and order are kept. Default: the rows and shared columns of all files.",
-        ),
-    ] = None,
-    from_name: opt.FromName = None,
-    answer: opt.AnswerColumn = None,
-    separator: opt.Separator = "|",
+    file: Annotated[list[str], _FILE],
+    out: Annotated[Path, opt.OUT_FILE],
+    key: Annotated[str | None, opt.KEY] = None,
+    rows: Annotated[Path | None, _ROWS] = None,
+    from_name: Annotated[str | None, opt.FROM_NAME] = None,
+    answer: Annotated[str | None, opt.ANSWER_COLUMN] = None,
+    separator: Annotated[str, opt.SEPARATOR] = "|",
     text: opt.TextOptions,
-    force: opt.Force = False,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Joins accepted, verified and reviewed rows into the final table, and says where each label comes from."""

@@ -64,13 +64,8 @@ def _column(name: str, meaning: str, panel: str | None = None) -> Any:
     return option(f"{name} COLUMN", meaning, panel, autocompletion=_complete_column)
 
 
-VOTES, STUDIO, PAGES, LEARNING, LARGE = (
-    "Votes",
-    "Label Studio",
-    "Pages to open in a browser",
-    "Learning",
-    "Large tables",
-)
+VOTES, STUDIO, PAGES = "Votes", "Label Studio", "Pages to open in a browser"
+LEARNING, LARGE = "Learning", "Large tables"
 PRINTED, EXPERTS, READING = "What is printed", "For experts", "How files are read"
 PANELS = (VOTES, STUDIO, PAGES, LEARNING, LARGE, PRINTED, EXPERTS, READING)
 """The headings of help after the first options of a command, in their order."""
@@ -81,358 +76,218 @@ _TABLE = (
     "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz; - reads standard input. "
     "Several files, a folder, or a pattern in quotes such as 'parts/*.csv' are read as one table."
 )
-Files = Annotated[list[Path], typer.Argument(help=_TABLE, metavar="FILE...")]
-OptionalFiles = Annotated[list[Path] | None, typer.Argument(help=_TABLE, metavar="FILE...")]
+FILES = typer.Argument(help=_TABLE, metavar="FILE...")
 WRITTEN = "Its suffix sets the format; - writes CSV to standard output."
-_out_file = option("--out FILE", f"File to write. {WRITTEN}")
-OutFile = Annotated[Path, _out_file]
-OutTable = Annotated[
-    Path,
-    option(
-        "--out FILE",
-        f"File to write. {WRITTEN} A folder, or a name without a suffix, receives one file for each file that is "
-        "read.",
-    ),
-]
-Resume = Annotated[
-    bool, option("--resume", "Keep the finished files of the output folder and write the others.", LARGE)
-]
-MemoryLimit = Annotated[
-    str,
-    option(
-        "--memory-limit SIZE",
-        "Memory for the calibration rows, such as 512MB or 4GB. If they need more, a random sample of them is "
-        "used.",
-        LARGE,
-    ),
-]
-Engine = Annotated[
-    str,
-    option(
-        "--engine ENGINE", "local works in this process; ray works on a Ray cluster, one file at a time.", LARGE
-    ),
-]
-Address = Annotated[
-    str | None,
-    option(
-        "--address HOST:PORT",
-        "Address of the Ray cluster, or auto for the one on this machine. Default: RAY_ADDRESS, else a new one "
-        "here.",
-        LARGE,
-    ),
-]
-OptionalOutFile = Annotated[Path | None, _out_file]
-OutTasks = Annotated[
-    Path, option("--out FILE", f"File to write. {WRITTEN} A .json file holds tasks for Label Studio.")
-]
-Page = Annotated[
-    Path | None,
-    option("--page FILE", "HTML page to write, on which people label these rows. It needs --key.", PAGES),
-]
-Show = Annotated[
-    list[str] | None,
-    _column(
-        "--show", "Column to show on the page; repeat it for several. Default: those that hold no labels.", PAGES
-    ),
-]
-Labels = Annotated[
-    Path | None,
-    option(
-        "--labels FILE",
-        "Second table, if the candidates or true labels of the rows stand in a file of their own. Match the rows "
-        "with --key.",
-    ),
-]
-_probabilities = option(
+OUT_FILE = option("--out FILE", f"File to write. {WRITTEN}")
+OUT_TABLE = option(
+    "--out FILE",
+    f"File to write. {WRITTEN} A folder, or a name without a suffix, receives one file for each file that is read.",
+)
+RESUME = option("--resume", "Keep the finished files of the output folder and write the others.", LARGE)
+MEMORY_LIMIT = option(
+    "--memory-limit SIZE",
+    "Memory for the calibration rows, such as 512MB or 4GB. If they need more, a random sample of them is used.",
+    LARGE,
+)
+ENGINE = option(
+    "--engine ENGINE", "local works in this process; ray works on a Ray cluster, one file at a time.", LARGE
+)
+ADDRESS = option(
+    "--address HOST:PORT",
+    "Address of the Ray cluster, or auto for the one on this machine. Default: RAY_ADDRESS, else a new one here.",
+    LARGE,
+)
+OUT_TASKS = option("--out FILE", f"File to write. {WRITTEN} A .json file holds tasks for Label Studio.")
+PAGE = option("--page FILE", "HTML page to write, on which people label these rows. It needs --key.", PAGES)
+SHOW = _column(
+    "--show", "Column to show on the page; repeat it for several. Default: those that hold no labels.", PAGES
+)
+LABELS = option(
+    "--labels FILE",
+    "Second table, if the candidates or true labels of the rows stand in a file of their own. Match the rows with "
+    "--key.",
+)
+PROBABILITIES = option(
     "--probabilities FILE",
     "Table with the probabilities of your own model: one column per class, named like the class or p:class.",
 )
-Probabilities = Annotated[Path, _probabilities]
-OptionalProbabilities = Annotated[Path | None, _probabilities]
-ReportTo = Annotated[Path | None, option("--report FILE", "Also write an HTML report to this file.")]
-Force = Annotated[bool, option("--force", "Overwrite files that exist.")]
-Separator = Annotated[str, option("--separator MARK", "Mark between the labels in one cell.", READING)]
-Delimiter = Annotated[
-    str | None,
-    option("--delimiter MARK", "Mark between columns of text files. Default: found in the first lines.", READING),
-]
-Encoding = Annotated[
-    str | None,
-    option(
-        "--encoding NAME",
-        "Encoding of text files: utf-8, utf-16, cp1252, latin-1, … Default: utf-8, unless the file starts with the "
-        "mark of another.",
-        READING,
-    ),
-]
-Decimal = Annotated[str | None, option("--decimal MARK", "Decimal mark in text files. Default: a point.", READING)]
-Trusted = Annotated[
-    list[str] | None,
-    option(
-        "--trusted TYPE",
-        "Type in the saved model that you trust, as the error names it. Repeat the option for several.",
-        EXPERTS,
-    ),
-]
+REPORT_TO = option("--report FILE", "Also write an HTML report to this file.")
+FORCE = option("--force", "Overwrite files that exist.")
+SEPARATOR = option("--separator MARK", "Mark between the labels in one cell.", READING)
+DELIMITER = option(
+    "--delimiter MARK", "Mark between columns of text files. Default: found in the first lines.", READING
+)
+ENCODING = option(
+    "--encoding NAME",
+    "Encoding of text files: utf-8, utf-16, cp1252, latin-1, … Default: utf-8, unless the file starts with the "
+    "mark of another.",
+    READING,
+)
+DECIMAL = option("--decimal MARK", "Decimal mark in text files. Default: a point.", READING)
+TRUSTED = option(
+    "--trusted TYPE",
+    "Type in the saved model that you trust, as the error names it. Repeat the option for several.",
+    EXPERTS,
+)
 
 # -------------------------------------------------------------------- columns
 
-_candidates = _column(
+CANDIDATES = _column(
     "--candidates",
     "Column with the candidates, the labels that may be true: text ('cat|dog') or lists. If each label has a 0/1 "
     "column of its own, give the beginning that their names share, such as is_.",
 )
-Candidates = Annotated[str, _candidates]
-OptionalCandidates = Annotated[str | None, _candidates]
-_truth = _column("--truth", "Column with the true label.")
-Truth = Annotated[str, _truth]
-OptionalTruth = Annotated[str | None, _truth]
-SetsColumn = Annotated[str, option("--column NAME", "Name of the column with the prediction sets.", READING)]
+TRUTH = _column("--truth", "Column with the true label.")
+SETS_COLUMN = option("--column NAME", "Name of the column with the prediction sets.", READING)
 _answer = "Name of the column that is written for labels. Default:"
-AnswerColumn = Annotated[str | None, option("--answer NAME", f"{_answer} label.")]
-VerifiedColumn = Annotated[str | None, option("--answer NAME", f"{_answer} verified, which is empty.")]
+ANSWER_COLUMN = option("--answer NAME", f"{_answer} label.")
+VERIFIED_COLUMN = option("--answer NAME", f"{_answer} verified, which is empty.")
 _features = "Column with a feature. Repeat the option for several. Default:"
-Features = Annotated[
-    list[str] | None, _column("--features", f"{_features} all columns that no other option names.")
-]
-ModelsFeatures = Annotated[
-    list[str] | None, _column("--features", f"{_features} those that the model learned from.")
-]
-Ignore = Annotated[
-    list[str] | None,
-    _column(
-        "--ignore",
-        "Column that is neither a feature nor a class, such as an identifier. Repeat the option for several.",
-    ),
-]
-Verified = Annotated[
-    list[str] | None,
-    option(
-        "--verified COLUMN or FILE[:COLUMN]",
-        "True labels of rows that were drawn at random and verified; other cells are empty. Name a column of the "
-        "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports "
-        "are read, too. Repeat the option to combine both.",
-        autocompletion=_complete_column,
-    ),
-]
-Ordered = Annotated[
-    bool,
-    option(
-        "--ordered",
-        "Classes have an order, that of --classes or of numbers: distances between them count.",
-    ),
-]
-Groups = Annotated[
-    str | None, _column("--groups", "Column that shows which rows belong together, such as the patient.")
-]
+FEATURES = _column("--features", f"{_features} all columns that no other option names.")
+MODELS_FEATURES = _column("--features", f"{_features} those that the model learned from.")
+IGNORE = _column(
+    "--ignore",
+    "Column that is neither a feature nor a class, such as an identifier. Repeat the option for several.",
+)
+VERIFIED = option(
+    "--verified COLUMN or FILE[:COLUMN]",
+    "True labels of rows that were drawn at random and verified; other cells are empty. Name a column of the "
+    "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports "
+    "are read, too. Repeat the option to combine both.",
+    autocompletion=_complete_column,
+)
+ORDERED = option(
+    "--ordered", "Classes have an order, that of --classes or of numbers: distances between them count."
+)
+GROUPS = _column("--groups", "Column that shows which rows belong together, such as the patient.")
 _by = "Column of categories, such as the hospital: sets are calibrated, guaranteed and evaluated in each of them."
-By = Annotated[str | None, _column("--by", _by)]
-LearnedBy = Annotated[
-    str | None,
-    _column(
-        "--by",
-        f"{_by} The word predicted makes the most probable label the category. The word label calibrates each true "
-        "class by its verified rows, and never names a column.",
-    ),
-]
-VotesFile = Annotated[
-    Path | None,
-    option(
-        "--votes FILE",
-        "Votes in place of candidates, matched with --key: a table with one answer per line, a Label Studio export "
-        "(JSON, JSON-MIN, CSV, TSV), or the output of a language model's batch.",
-    ),
-]
-_item = "In a table with one answer per line, the column that says which item (row) it is about."
-_annotator = "In this table, the column that says who answered."
-_label = "In this table, the column with the answer."
-Item = Annotated[str | None, _column("--item", _item, VOTES)]
-Annotator = Annotated[str | None, _column("--annotator", _annotator, VOTES)]
-Label = Annotated[str | None, _column("--label", _label, VOTES)]
-Weight = Annotated[
-    str | None,
-    _column(
-        "--weight",
-        "In this table, a column that says how much an answer counts, such as 2 where an expert answered.",
-        VOTES,
-    ),
-]
-Pattern = Annotated[
-    str | None,
-    option(
-        "--pattern REGEX",
-        "Regular expression for the label in a language model's free text, such as 'Label: (.+)'. Default: the "
-        "labels of --classes.",
-        VOTES,
-    ),
-]
-Key = Annotated[
-    str | None,
-    _column(
-        "--key",
-        "Column that identifies a row, by which several files are matched; in Label Studio, a field of the task. "
-        "Default: rows are matched in their order.",
-    ),
-]
-FromName = Annotated[
-    str | None,
-    option(
-        "--from-name NAME",
-        "Name of the labelling control in Label Studio (from_name). Default: the only one; in new tasks, choice.",
-        STUDIO,
-    ),
-]
-ToName = Annotated[
-    str,
-    option(
-        "--to-name NAME", "What is labelled, by its name in Label Studio (to_name), such as text or image.", STUDIO
-    ),
-]
-Classes = Annotated[
-    str | None,
-    option(
-        "--classes LABELS",
-        "All labels, written like candidates: ant|cat|owl. Default: those in the table. Free text needs them, or "
-        "--pattern.",
-        READING,
-    ),
-]
-Missing = Annotated[
-    str | None,
-    option(
-        "--missing WHAT",
-        "Rows without candidates: error stops there; full makes every label a candidate. Default: error; of votes, "
-        "rows that nobody answered are left out.",
-        READING,
-    ),
-]
-Right = Annotated[
-    str | None,
-    option(
-        "--right HOW-MANY",
-        "How many right labels of a row a set must contain, where its cell has several ('cat|dog'): all, one, or a "
-        "share such as 0.9.",
-    ),
-]
-Empty = Annotated[
-    str,
-    option(
-        "--empty WHAT",
-        "Rows without any right label, with --right: error stops there; drop leaves them out.",
-        READING,
-    ),
-]
-Impute = Annotated[
-    str | None,
-    option("--impute VALUE", "Fill missing features with the median, the mean, or this number.", LEARNING),
-]
-OneHot = Annotated[
-    bool, option("--one-hot", "Turn each text feature into 0/1 columns, one for each value.", LEARNING)
-]
+BY = _column("--by", _by)
+LEARNED_BY = _column(
+    "--by",
+    f"{_by} The word predicted makes the most probable label the category. The word label calibrates each true "
+    "class by its verified rows, and never names a column.",
+)
+VOTES_FILE = option(
+    "--votes FILE",
+    "Votes in place of candidates, matched with --key: a table with one answer per line, a Label Studio export "
+    "(JSON, JSON-MIN, CSV, TSV), or the output of a language model's batch.",
+)
+ITEM = _column(
+    "--item", "In a table with one answer per line, the column that says which item (row) it is about.", VOTES
+)
+ANNOTATOR = _column("--annotator", "In this table, the column that says who answered.", VOTES)
+LABEL = _column("--label", "In this table, the column with the answer.", VOTES)
+WEIGHT = _column(
+    "--weight",
+    "In this table, a column that says how much an answer counts, such as 2 where an expert answered.",
+    VOTES,
+)
+PATTERN = option(
+    "--pattern REGEX",
+    "Regular expression for the label in a language model's free text, such as 'Label: (.+)'. Default: the labels "
+    "of --classes.",
+    VOTES,
+)
+KEY = _column(
+    "--key",
+    "Column that identifies a row, by which several files are matched; in Label Studio, a field of the task. "
+    "Default: rows are matched in their order.",
+)
+FROM_NAME = option(
+    "--from-name NAME",
+    "Name of the labelling control in Label Studio (from_name). Default: the only one; in new tasks, choice.",
+    STUDIO,
+)
+TO_NAME = option(
+    "--to-name NAME", "What is labelled, by its name in Label Studio (to_name), such as text or image.", STUDIO
+)
+CLASSES = option(
+    "--classes LABELS",
+    "All labels, written like candidates: ant|cat|owl. Default: those in the table. Free text needs them, or "
+    "--pattern.",
+    READING,
+)
+MISSING = option(
+    "--missing WHAT",
+    "Rows without candidates: error stops there; full makes every label a candidate. Default: error; of votes, "
+    "rows that nobody answered are left out.",
+    READING,
+)
+RIGHT = option(
+    "--right HOW-MANY",
+    "How many right labels of a row a set must contain, where its cell has several ('cat|dog'): all, one, or a "
+    "share such as 0.9.",
+)
+EMPTY = option(
+    "--empty WHAT", "Rows without any right label, with --right: error stops there; drop leaves them out.", READING
+)
+IMPUTE = option("--impute VALUE", "Fill missing features with the median, the mean, or this number.", LEARNING)
+ONE_HOT = option("--one-hot", "Turn each text feature into 0/1 columns, one for each value.", LEARNING)
 
 # -------------------------------------------------------------------- calibration
 
 _confidence = "Probability with which a set shall contain the true label. Default:"
-Confidence = Annotated[float, option("--confidence LEVEL", f"{_confidence} 0.9.", show_default=False)]
-ModelsConfidence = Annotated[float | None, option("--confidence LEVEL", f"{_confidence} that of the model.")]
-Strategy = Annotated[
-    str,
-    option(
-        "--strategy NAME",
-        "How sets are calibrated. auto takes the strongest guarantee that your data justify. The page “Which "
-        "strategy” of the documentation has the others.",
-        EXPERTS,
-        autocompletion=_complete_word(STRATEGIES, "mixture:0.5"),
-    ),
-]
-Tree = Annotated[
-    Path | None,
-    option(
-        "--nodes FILE",
-        "Tree over the classes, as a table with the columns parent and child, or JSON. Sets are then nodes of it.",
-        EXPERTS,
-    ),
-]
-AtMost = Annotated[
-    int | None, option("--at-most NUMBER", "How many nodes of the tree a set may need. Default: 1.", EXPERTS, min=1)
-]
-ConformityScore = Annotated[
-    str,
-    option(
-        "--conformity-score NAME",
-        "How the probabilities of a row order its labels; the page “Which strategy” of the documentation has the "
-        "names.",
-        EXPERTS,
-        autocompletion=_complete_word(SCORES),
-    ),
-]
-MissRate = Annotated[
-    float, option("--miss-rate SHARE", "Share of rows whose candidates may lack the true label.", EXPERTS)
-]
-Assume = Annotated[
-    str,
-    option(
-        "--assume WHAT",
-        "Your statement on how false labels become candidates: nothing; uniform (each equally often); class (it "
-        "depends on the true class alone); or a FILE with the rates (.csv, .npy). For votes: independent, if "
-        "annotators err independently of each other and who answers has nothing to do with the label.",
-        EXPERTS,
-        autocompletion=_complete_word(("nothing", "uniform", "class", "independent")),
-    ),
-]
-Look = Annotated[
-    int | None,
-    option(
-        "--look NUMBER",
-        "If you inspect the sets before verifying more rows: 1 for the first inspection, 2 for the second, … The "
-        "guarantee then holds in 19 of 20 draws, whenever you stop.",
-        EXPERTS,
-        min=1,
-    ),
-]
-Cross = Annotated[
-    int | None,
-    option(
-        "--cross FOLDS",
-        "Use every row for learning and for calibration, in this many parts. At confidence 0.9 about 90 % of sets "
-        "contain the true label in practice. A little less than 80 % is guaranteed; the guarantee prints how much.",
-        LEARNING,
-        min=2,
-    ),
-]
-CalibrationSize = Annotated[
-    float, option("--calibration-size SHARE", "Share of the rows that is kept for calibration.", LEARNING)
-]
+CONFIDENCE = option("--confidence LEVEL", f"{_confidence} 0.9.", show_default=False)
+MODELS_CONFIDENCE = option("--confidence LEVEL", f"{_confidence} that of the model.")
+STRATEGY = option(
+    "--strategy NAME",
+    "How sets are calibrated. auto takes the strongest guarantee that your data justify. The page “Which "
+    "strategy” of the documentation has the others.",
+    EXPERTS,
+    autocompletion=_complete_word(STRATEGIES, "mixture:0.5"),
+)
+TREE = option(
+    "--nodes FILE",
+    "Tree over the classes, as a table with the columns parent and child, or JSON. Sets are then nodes of it.",
+    EXPERTS,
+)
+AT_MOST = option("--at-most NUMBER", "How many nodes of the tree a set may need. Default: 1.", EXPERTS, min=1)
+CONFORMITY_SCORE = option(
+    "--conformity-score NAME",
+    "How the probabilities of a row order its labels; the page “Which strategy” of the documentation has the "
+    "names.",
+    EXPERTS,
+    autocompletion=_complete_word(SCORES),
+)
+MISS_RATE = option("--miss-rate SHARE", "Share of rows whose candidates may lack the true label.", EXPERTS)
+ASSUME = option(
+    "--assume WHAT",
+    "Your statement on how false labels become candidates: nothing; uniform (each equally often); class (it "
+    "depends on the true class alone); or a FILE with the rates (.csv, .npy). For votes: independent, if "
+    "annotators err independently of each other and who answers has nothing to do with the label.",
+    EXPERTS,
+    autocompletion=_complete_word(("nothing", "uniform", "class", "independent")),
+)
+LOOK = option(
+    "--look NUMBER",
+    "If you inspect the sets before verifying more rows: 1 for the first inspection, 2 for the second, … The "
+    "guarantee then holds in 19 of 20 draws, whenever you stop.",
+    EXPERTS,
+    min=1,
+)
+CROSS = option(
+    "--cross FOLDS",
+    "Use every row for learning and for calibration, in this many parts. At confidence 0.9 about 90 % of sets "
+    "contain the true label in practice. A little less than 80 % is guaranteed; the guarantee prints how much.",
+    LEARNING,
+    min=2,
+)
+CALIBRATION_SIZE = option("--calibration-size SHARE", "Share of the rows that is kept for calibration.", LEARNING)
 
 # -------------------------------------------------------------------- learning, and what is printed
 
-Learner = Annotated[
-    str,
-    option(
-        "--learner NAME",
-        "What learns: auto; covering or network (neural networks); or em (logistic regression, without torch).",
-        EXPERTS,
-    ),
-]
-Network = Annotated[str, option("--network NAME", "Kind of network: auto, linear, mlp or cnn.", EXPERTS)]
-Loss = Annotated[
-    str, option("--loss NAME", "Loss of the network; names: see the documentation of setwise.learn.", EXPERTS)
-]
-Epochs = Annotated[
-    int | None, option("--epochs NUMBER", "How often the network sees each row. Default: 100.", EXPERTS)
-]
-Ensemble = Annotated[
-    int, option("--ensemble NUMBER", "How many networks learn; their probabilities are averaged.", EXPERTS, min=1)
-]
-Device = Annotated[
-    str, option("--device NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", EXPERTS)
-]
-Seed = Annotated[
-    int, option("--seed NUMBER", "Seed of random choices: the same seed gives the same result.", EXPERTS)
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=PRINTED)
-]
+LEARNER = option(
+    "--learner NAME",
+    "What learns: auto; covering or network (neural networks); or em (logistic regression, without torch).",
+    EXPERTS,
+)
+NETWORK = option("--network NAME", "Kind of network: auto, linear, mlp or cnn.", EXPERTS)
+LOSS = option("--loss NAME", "Loss of the network; names: see the documentation of setwise.learn.", EXPERTS)
+EPOCHS = option("--epochs NUMBER", "How often the network sees each row. Default: 100.", EXPERTS)
+ENSEMBLE = option("--ensemble NUMBER", "How many networks learn; their probabilities are averaged.", EXPERTS, min=1)
+DEVICE = option("--device NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", EXPERTS)
+SEED = option("--seed NUMBER", "Seed of random choices: the same seed gives the same result.", EXPERTS)
+QUIET = typer.Option("--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=PRINTED)
 
 
 def _show_all_options(context: typer.Context, wanted: bool) -> None:
@@ -444,18 +299,15 @@ def _show_all_options(context: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-HelpAll = Annotated[
-    bool,
-    typer.Option(
-        "--help-all",
-        callback=_show_all_options,
-        is_eager=True,
-        help="Show this help with the options for experts, which you do not need.",
-        rich_help_panel=PRINTED,
-    ),
-]
-ShowAll = Annotated[bool, option("--all", "List everything. Without it, what to look at first.")]
-Json = Annotated[bool, option("--json", "Print one JSON object instead of text.", PRINTED)]
+HELP_ALL = typer.Option(
+    "--help-all",
+    callback=_show_all_options,
+    is_eager=True,
+    help="Show this help with the options for experts, which you do not need.",
+    rich_help_panel=PRINTED,
+)
+SHOW_ALL = option("--all", "List everything. Without it, what to look at first.")
+JSON = option("--json", "Print one JSON object instead of text.", PRINTED)
 
 
 def strategy_of(text: str, look: int | None = None) -> Any:
@@ -591,9 +443,9 @@ def _format_names(names: list[str]) -> str:
 class TextOptions:
     """How text is written in all files that a command line names."""
 
-    delimiter: Delimiter = None
-    encoding: Encoding = None
-    decimal: Decimal = None
+    delimiter: Annotated[str | None, DELIMITER] = None
+    encoding: Annotated[str | None, ENCODING] = None
+    decimal: Annotated[str | None, DECIMAL] = None
 
     def files(self, named: Path | list[Path] | None) -> Any:
         """The files with this name, or these names; - is standard input. None stays None."""
@@ -614,11 +466,11 @@ class TextOptions:
 class VoteOptions:
     """The columns of a table of votes."""
 
-    item: Item = None
-    annotator: Annotator = None
-    label: Label = None
-    weight: Weight = None
-    pattern: Pattern = None
+    item: Annotated[str | None, ITEM] = None
+    annotator: Annotated[str | None, ANNOTATOR] = None
+    label: Annotated[str | None, LABEL] = None
+    weight: Annotated[str | None, WEIGHT] = None
+    pattern: Annotated[str | None, PATTERN] = None
 
     @property
     def columns(self) -> VoteColumns:
@@ -637,18 +489,18 @@ class VoteOptions:
 class OwnVoteOptions(VoteOptions):
     """The columns of a table of votes, and their labels, where no model knows them."""
 
-    classes: Classes = None
+    classes: Annotated[str | None, CLASSES] = None
 
 
 @dataclass(frozen=True)
 class RowOptions(TextOptions, VoteOptions):
     """Files of votes and verified labels about the rows of a table, and how all files are read."""
 
-    votes: VotesFile = None
-    key: Key = None
-    verified: Verified = None
-    from_name: FromName = None
-    separator: Separator = "|"
+    votes: Annotated[Path | None, VOTES_FILE] = None
+    key: Annotated[str | None, KEY] = None
+    verified: Annotated[list[str] | None, VERIFIED] = None
+    from_name: Annotated[str | None, FROM_NAME] = None
+    separator: Annotated[str, SEPARATOR] = "|"
 
     def request(self, source: TableFiles | None, labels: TableFiles | None = None, **others: Any) -> RowRequest:
         """The rows of a table, and of another one with their labels; `others` are the columns of both."""
@@ -677,9 +529,9 @@ class OwnRowOptions(RowOptions, OwnVoteOptions):
 class ModelOptions:
     """How a model is loaded, and what it predicts from."""
 
-    columns: ModelsFeatures = None
-    trusted: Trusted = None
-    device: Device = "auto"
+    columns: Annotated[list[str] | None, MODELS_FEATURES] = None
+    trusted: Annotated[list[str] | None, TRUSTED] = None
+    device: Annotated[str, DEVICE] = "auto"
 
     def load(self, path: Path, source: TableFiles | None = None) -> tuple[Any, Any]:
         """The model, and the features of all rows of a table."""
@@ -693,8 +545,8 @@ class ModelOptions:
 class PageOptions:
     """A page on which people label rows."""
 
-    page: Page = None
-    show: Show = None
+    page: Annotated[Path | None, PAGE] = None
+    show: Annotated[list[str] | None, SHOW] = None
 
     def write(
         self, columns: Mapping[str, Any], classes: Any, source: TableFiles | None, key: str | None, **proposals: Any
@@ -717,8 +569,8 @@ class PageOptions:
 class TreeOptions:
     """A tree whose nodes sets are, and how many of them."""
 
-    nodes: Tree = None
-    at_most: AtMost = None
+    nodes: Annotated[Path | None, TREE] = None
+    at_most: Annotated[int | None, AT_MOST] = None
 
     def tree(self, labels: list[Any]) -> tuple[Any, int]:
         """The (parent, child) pairs over these labels, or None without a tree; and the number of nodes."""
@@ -734,12 +586,12 @@ class TreeOptions:
 class CalibrationOptions(TreeOptions):
     """How sets are calibrated, and what the user states about the candidates."""
 
-    by: LearnedBy = None
-    confidence_level: Confidence = 0.9
-    strategy: Strategy = "auto"
-    conformity_score: ConformityScore = "lac"
-    miss_rate: MissRate = 0.0
-    assume: Assume = "nothing"
+    by: Annotated[str | None, LEARNED_BY] = None
+    confidence_level: Annotated[float, CONFIDENCE] = 0.9
+    strategy: Annotated[str, STRATEGY] = "auto"
+    conformity_score: Annotated[str, CONFORMITY_SCORE] = "lac"
+    miss_rate: Annotated[float, MISS_RATE] = 0.0
+    assume: Annotated[str, ASSUME] = "nothing"
 
     def strategy_at(self, look: int | None) -> Any:
         """The strategy, for verified labels at a `look`."""
@@ -759,18 +611,18 @@ class CalibrationOptions(TreeOptions):
 class NetworkOptions:
     """How networks learn."""
 
-    network: Network = "auto"
-    loss: Loss = "proden"
-    epochs: Epochs = None
-    ensemble: Ensemble = 1
+    network: Annotated[str, NETWORK] = "auto"
+    loss: Annotated[str, LOSS] = "proden"
+    epochs: Annotated[int | None, EPOCHS] = None
+    ensemble: Annotated[int, ENSEMBLE] = 1
 
 
 @dataclass(frozen=True)
 class EngineOptions:
     """What works through the files."""
 
-    engine: Engine = "local"
-    address: Address = None
+    engine: Annotated[str, ENGINE] = "local"
+    address: Annotated[str | None, ADDRESS] = None
 
     def workers(self, device: str = "cpu") -> Any:
         """The engine, which gives each worker the device."""
@@ -781,17 +633,17 @@ class EngineOptions:
 class RunOptions(EngineOptions):
     """The same, and what becomes of files that exist."""
 
-    resume: Resume = False
-    force: Force = False
+    resume: Annotated[bool, RESUME] = False
+    force: Annotated[bool, FORCE] = False
 
 
 @dataclass(frozen=True)
 class ScreenOptions:
     """What a command prints."""
 
-    quiet: Quiet = False
-    as_json: Json = False
-    help_all: HelpAll = False
+    quiet: Annotated[bool, QUIET] = False
+    as_json: Annotated[bool, JSON] = False
+    help_all: Annotated[bool, HELP_ALL] = False
 
     def screen(self, out: Path | None = None) -> Screen:
         """Where it prints; `out` is where its result goes."""

@@ -28,49 +28,43 @@ EXAMPLES = (
     "setwise report sets.csv --labels truth.csv --truth label --key id --out report.html",
 )
 _RUN = "run.json"  # in a run's folder: the names of its model and data, the columns, and the shape of images
+_RUN = typer.Argument(
+    help="Model directory (with FILE), calibration file (with --probabilities), table of sets that setwise "
+    "predict wrote, or folder that setwise demo wrote.",
+    metavar="RUN",
+)
+_IMAGE = opt.option(
+    "--image ROWSxCOLUMNS", "Show the features of a row as an image of this size, such as 28x28.", opt.PRINTED
+)
 
 
 def report(
     *,
-    run: Annotated[
-        Path,
-        typer.Argument(
-            help="Model directory (with FILE), calibration file (with --probabilities), table of sets that setwise "
-            "predict wrote, or folder that setwise demo wrote.",
-            metavar="RUN",
-        ),
-    ],
+    run: Annotated[Path, _RUN],
     file: Annotated[
         Path | None, typer.Argument(help="Rows that the model did not learn from.", metavar="FILE")
     ] = None,
     out: Annotated[Path, opt.option("--out FILE", "HTML file to write.")] = Path("report.html"),
-    probabilities: opt.OptionalProbabilities = None,
-    truth: opt.OptionalTruth = None,
-    candidates: opt.OptionalCandidates = None,
-    labels: opt.Labels = None,
-    votes: opt.VotesFile = None,
-    key: opt.Key = None,
+    probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
+    truth: Annotated[str | None, opt.TRUTH] = None,
+    candidates: Annotated[str | None, opt.CANDIDATES] = None,
+    labels: Annotated[Path | None, opt.LABELS] = None,
+    votes: Annotated[Path | None, opt.VOTES_FILE] = None,
+    key: Annotated[str | None, opt.KEY] = None,
     vote_table: opt.VoteOptions,
-    by: opt.By = None,
-    groups: opt.Groups = None,
+    by: Annotated[str | None, opt.BY] = None,
+    groups: Annotated[str | None, opt.GROUPS] = None,
     ids: Annotated[
         str | None, opt.option("--ids COLUMN", "Column with the names of rows, which the page then shows.")
     ] = None,
-    confidence_level: opt.ModelsConfidence = None,
-    image: Annotated[
-        str | None,
-        opt.option(
-            "--image ROWSxCOLUMNS",
-            "Show the features of a row as an image of this size, such as 28x28.",
-            opt.PRINTED,
-        ),
-    ] = None,
+    confidence_level: Annotated[float | None, opt.MODELS_CONFIDENCE] = None,
+    image: Annotated[str | None, _IMAGE] = None,
     loading: opt.ModelOptions,
-    column: opt.SetsColumn = "labels",
+    column: Annotated[str, opt.SETS_COLUMN] = "labels",
     title: Annotated[str | None, opt.option("--title TEXT", "Title of the page.", opt.PRINTED)] = None,
-    separator: opt.Separator = "|",
+    separator: Annotated[str, opt.SEPARATOR] = "|",
     text: opt.TextOptions,
-    force: opt.Force = False,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Writes a report on prediction sets, as one HTML page that opens offline."""

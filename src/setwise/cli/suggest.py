@@ -32,29 +32,27 @@ _SHOWN = 6
 
 _MORE = "A larger budget with the same seed continues this draw."
 _LOOKS = "If you inspect the sets before verifying more rows, use --look 1, --look 2, … in fit or conformalize."
+_MODEL = typer.Argument(
+    help="Model directory or calibration file. Leave it out for votes without a model.", metavar="[MODEL]"
+)
 
 
 def suggest(
     *,
-    out: opt.OutTasks,
+    out: Annotated[Path, opt.OUT_TASKS],
     pages: opt.PageOptions,
     budget: Annotated[int, opt.option("--budget NUMBER", "Number of rows to verify.", min=1)],
-    model: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Model directory or calibration file. Leave it out for votes without a model.", metavar="[MODEL]"
-        ),
-    ] = None,
-    file: opt.OptionalFiles = None,
-    probabilities: opt.OptionalProbabilities = None,
-    candidates: opt.OptionalCandidates = None,
-    labels: opt.Labels = None,
+    model: Annotated[Path | None, _MODEL] = None,
+    file: Annotated[list[Path] | None, opt.FILES] = None,
+    probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
+    candidates: Annotated[str | None, opt.CANDIDATES] = None,
+    labels: Annotated[Path | None, opt.LABELS] = None,
     about: opt.OwnRowOptions,
-    confidence_level: opt.ModelsConfidence = None,
-    answer: opt.VerifiedColumn = None,
+    confidence_level: Annotated[float | None, opt.MODELS_CONFIDENCE] = None,
+    answer: Annotated[str | None, opt.VERIFIED_COLUMN] = None,
     loading: opt.ModelOptions,
-    random_state: opt.Seed = 0,
-    force: opt.Force = False,
+    random_state: Annotated[int, opt.SEED] = 0,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Draws rows at random for you to verify, and estimates how much smaller sets become with a model."""

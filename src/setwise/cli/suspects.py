@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from setwise.cli import options as opt
@@ -14,19 +15,19 @@ EXAMPLES = (
 )
 
 
+_MAX_FALSE = opt.option("--max-false SHARE", "Share of the labels found that may be right, on average over draws.")
+
+
 def suspects(
     *,
-    file: opt.OptionalFiles = None,
+    file: Annotated[list[Path] | None, opt.FILES] = None,
     given: Annotated[str, opt.option("--given COLUMN", "Column of the labels that may be wrong.")] = "label",
-    probabilities: opt.OptionalProbabilities = None,
+    probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
     about: opt.RowOptions,
-    max_false: Annotated[
-        float,
-        opt.option("--max-false SHARE", "Share of the labels found that may be right, on average over draws."),
-    ] = 0.1,
-    out: opt.OutFile,
-    random_state: opt.Seed = 0,
-    force: opt.Force = False,
+    max_false: Annotated[float, _MAX_FALSE] = 0.1,
+    out: Annotated[Path, opt.OUT_FILE],
+    random_state: Annotated[int, opt.SEED] = 0,
+    force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Finds given labels that look wrong, so that few of them are right, and writes their rows."""

@@ -31,91 +31,74 @@ EXAMPLES = (
     "setwise triage model.cal --probabilities scores.csv --mode accepted --out accepted.csv --review review.csv",
     "setwise triage --votes answers.csv --item photo --verified true.csv --key photo --out ok.csv --review no.csv",
 )
+_OUT = opt.option(
+    "--out FILE",
+    f"File for the accepted rows, with their labels. {opt.WRITTEN} A folder, or a name without a "
+    "suffix, receives one file for each file that is read.",
+)
+_REVIEW = opt.option(
+    "--review FILE",
+    "File for the other rows, those to look at first on top. A .json file holds tasks for Label Studio. In a "
+    "folder the rows keep their order, and the column rank gives their place.",
+)
+_REPORT = opt.option(
+    "--report FILE",
+    "HTML page to write on this decision: what is accepted and guaranteed, what other max errors would accept, "
+    "and the rows to look at first.",
+    opt.PAGES,
+)
+_CHOOSE = opt.option(
+    "--choose SHARE",
+    "Use this max error of the curve, after you have seen on the page of --report what each accepts. Leave "
+    "--max-error as it was. Settle before you look: take the first decision, or choose from the curve alone.",
+    opt.PAGES,
+)
+_MODEL = typer.Argument(
+    help="Model directory or calibration file with verified rows. Leave it out for votes without a model.",
+    metavar="[MODEL]",
+)
+_MODE = opt.option(
+    "--mode MODE",
+    "What --max-error is a share of. overall: of all rows, after people corrected those to review. accepted: of "
+    "the accepted rows alone. Both hold in 19 of 20 draws of the verified rows. average: of the accepted rows, on "
+    "average.",
+)
+_LOOK = opt.option(
+    "--looks NUMBER",
+    "How many looks you plan, if you verify more rows and decide again: the guarantee holds at whichever you "
+    "stop. Fix the numbers of verified rows beforehand.",
+    opt.EXPERTS,
+)
+_BY = opt.option(
+    "--by WHAT",
+    "predicted decides each proposed label by its own verified rows, so that the guarantee holds within each; "
+    "with --votes, a column of FILE does so for each of its values.",
+    opt.EXPERTS,
+)
 
 
 def triage(
     *,
-    out: Annotated[
-        Path,
-        opt.option(
-            "--out FILE",
-            f"File for the accepted rows, with their labels. {opt.WRITTEN} A folder, or a name without a "
-            "suffix, receives one file for each file that is read.",
-        ),
-    ],
-    review: Annotated[
-        Path,
-        opt.option(
-            "--review FILE",
-            "File for the other rows, those to look at first on top. A .json file holds tasks for Label "
-            "Studio. In a folder the rows keep their order, and the column rank gives their place.",
-        ),
-    ],
+    out: Annotated[Path, _OUT],
+    review: Annotated[Path, _REVIEW],
     pages: opt.PageOptions,
-    report: Annotated[
-        Path | None,
-        opt.option(
-            "--report FILE",
-            "HTML page to write on this decision: what is accepted and guaranteed, what other max errors "
-            "would accept, and the rows to look at first.",
-            opt.PAGES,
-        ),
-    ] = None,
-    choose: Annotated[
-        float | None,
-        opt.option(
-            "--choose SHARE",
-            "Use this max error of the curve, after you have seen on the page of --report what each accepts. Leave "
-            "--max-error as it was. Settle before you look: take the first decision, or choose from the curve "
-            "alone.",
-            opt.PAGES,
-        ),
-    ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Model directory or calibration file with verified rows. Leave it out for votes without a model.",
-            metavar="[MODEL]",
-        ),
-    ] = None,
-    file: opt.OptionalFiles = None,
-    probabilities: opt.OptionalProbabilities = None,
+    report: Annotated[Path | None, _REPORT] = None,
+    choose: Annotated[float | None, _CHOOSE] = None,
+    model: Annotated[Path | None, _MODEL] = None,
+    file: Annotated[list[Path] | None, opt.FILES] = None,
+    probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
     max_error: Annotated[
         float, opt.option("--max-error SHARE", "Share of the labels that may be wrong in the end; see --mode.")
     ] = 0.05,
-    mode: Annotated[
-        str,
-        opt.option(
-            "--mode MODE",
-            "What --max-error is a share of. overall: of all rows, after people corrected those to review. "
-            "accepted: of the accepted rows alone. Both hold in 19 of 20 draws of the verified rows. average: of "
-            "the accepted rows, on average.",
-        ),
-    ] = "overall",
-    look: Annotated[
-        int,
-        opt.option(
-            "--looks NUMBER",
-            "How many looks you plan, if you verify more rows and decide again: the guarantee holds at "
-            "whichever you stop. Fix the numbers of verified rows beforehand.",
-            opt.EXPERTS,
-        ),
-    ] = 1,
-    by: Annotated[
-        str | None,
-        opt.option(
-            "--by WHAT",
-            "predicted decides each proposed label by its own verified rows, so that the guarantee holds within "
-            "each; with --votes, a column of FILE does so for each of its values.",
-            opt.EXPERTS,
-        ),
-    ] = None,
-    candidates: opt.OptionalCandidates = None,
+    mode: Annotated[str, _MODE] = "overall",
+    look: Annotated[int, _LOOK] = 1,
+    by: Annotated[str | None, _BY] = None,
+    candidates: Annotated[str | None, opt.CANDIDATES] = None,
     about: opt.OwnRowOptions,
-    to_name: opt.ToName = "text",
-    answer: opt.AnswerColumn = None,
+    to_name: Annotated[str, opt.TO_NAME] = "text",
+    answer: Annotated[str | None, opt.ANSWER_COLUMN] = None,
     loading: opt.ModelOptions,
-    random_state: opt.Seed = 0,
+    random_state: Annotated[int, opt.SEED] = 0,
     runs: opt.RunOptions,
     display: opt.ScreenOptions,
 ) -> None:
