@@ -28,7 +28,7 @@ EXAMPLES = (
     "setwise report sets.csv --labels truth.csv --truth label --key id --out report.html",
 )
 _RUN = "run.json"  # in a run's folder: the names of its model and data, the columns, and the shape of images
-_RUN = typer.Argument(
+_WHAT = typer.Argument(
     help="Model directory (with FILE), calibration file (with --probabilities), table of sets that setwise "
     "predict wrote, or folder that setwise demo wrote.",
     metavar="RUN",
@@ -40,7 +40,7 @@ _IMAGE = opt.option(
 
 def report(
     *,
-    run: Annotated[Path, _RUN],
+    run: Annotated[Path, _WHAT],
     file: Annotated[
         Path | None, typer.Argument(help="Rows that the model did not learn from.", metavar="FILE")
     ] = None,
