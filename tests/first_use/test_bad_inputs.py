@@ -745,7 +745,7 @@ CALLS = {  # a call, and what happens
     "verified as codes": (lambda: conformalize(P, SETS, verified=[one and NAMES.index(one) for one in CHECKED]), error("verified: row 1 holds 1, which is not among the classes")),
     "verified as floats": (lambda: int(conformalize(P, MASK, verified=np.where(np.arange(N) % 2, Y, np.nan)).evidence.verified.sum()), right(N // 2)),
     "verified as empty text": (lambda: conformalize(P, SETS, verified=[one or "" for one in CHECKED]), error("verified: row 0 holds '', which is not among the classes")),
-    "verified as lists": (lambda: conformalize(P, SETS, verified=LISTS), error("verified: row 0 is ['wren'], not one label")),
+    "verified as lists": (lambda: conformalize(P, SETS, verified=LISTS), error("not one label; use truth='all'")),
     "votes as text": (lambda: Votes.from_lists(["cat", "dog"]), error("from_lists: row 0 is 'cat', not a collection of labels")),
     "a row without votes": (lambda: fit(Votes.from_lists(first([]))), warns("votes: nobody answered 1 of 60 rows, which are left out")),
     "negative counts": (lambda: Votes.from_counts([[1, -1], [2, 3]]), error("counts: expected one row per example, of numbers that are 0 or more")),

@@ -179,7 +179,7 @@ def _read_verified(
     else:
         given = label_vector(verified, "verified")
         codes = vocabulary.encode(given)
-        if (codes == UNKNOWN).any():
+        if len(codes) == n and (codes == UNKNOWN).any():
             row = int(np.flatnonzero(codes == UNKNOWN)[0])
             problem = f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes"
             if not by_label:
