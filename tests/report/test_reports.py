@@ -481,3 +481,30 @@ def test_one_label_a_row_is_not_held_against_sets_for_several_right_labels(tmp_p
         build_report(tmp_path / "r.html", calibration, P[200:], y=P[200:].argmax(axis=1))
     text = build_report(tmp_path / "r.html", calibration, P[200:]).read_text(encoding="utf-8")
     assert "of such sets contain all of their right labels" in text
+    sets, truth = calibration.predict_set(P[200:]), P[200:].argmax(axis=1)
+    with pytest.raises(ValueError, match="y: one label a row does not show how many of several right labels"):
+        report_sets(tmp_path / "r.html", sets, y=truth, guarantee=calibration.guarantee)
+
+
+def test_a_report_on_several_right_labels_speaks_of_no_true_label_and_asks_for_none(tmp_path, rng):
+    P = simplex(rng, 300, 4)
+    right = [np.flatnonzero(row).tolist() if i < 100 else None for i, row in enumerate(P[:200] >= 0.25)]
+    calibration = conformalize(P[:200], np.ones((200, 4), bool), verified=right, truth="one")
+    text = build_report(tmp_path / "r.html", calibration, P[200:]).read_text(encoding="utf-8")
+    assert "Guaranteed for the right labels" in text
+    assert "which miss the right labels less often" in text
+    assert "With all right labels of some rows, setwise.evaluate measures their coverage." in text
+    page = text[: text.index("<script")]
+    assert "true label" not in page
+    far = rng.dirichlet([20, 1, 1, 1], 200)
+    refuted = build_report(tmp_path / "r.html", calibration, far).read_text(encoding="utf-8")
+    assert "Nothing is guaranteed about the right labels." in refuted
+
+
+def test_a_report_on_a_guarantee_by_label_says_that_it_holds_in_each_class(tmp_path, rng):
+    P = simplex(rng, 600, 3)
+    y = labels_from(rng, P)
+    for by, within in (("label", " in each class"), (None, "")):
+        calibration = conformalize(P[:400], y[:400], by=by)
+        text = build_report(tmp_path / "r.html", calibration, P[400:]).read_text(encoding="utf-8")
+        assert f"At least 90% of such sets contain the true label{within}, on average." in text

@@ -41,7 +41,7 @@ from setwise.report.review_list import review_facts
 from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import class_intervals, subgroup_facts
-from setwise.report.verdict import guarantees
+from setwise.report.verdict import guarantees, promise_of
 from setwise.storage.atomic_files import replacing
 
 MOST_LABELS = 20_000_000
@@ -122,9 +122,6 @@ def build_report(
     ...     "Can these prediction sets be trusted?" in made.read_text(encoding="utf-8")
     True
     """
-    if y is not None and calibration.setting.truth:
-        problem = "y: one label a row does not show how many of several right labels a set contains"
-        raise InputError(problem, "leave it out, and pass all right labels to setwise.evaluate")
     level, grouped = as_level(confidence_level), calibration.evidence.group is not None
     matrix = as_probabilities(
         probabilities, calibration.conformity_score.domain, len(calibration.vocabulary), classes=calibration.classes
@@ -345,6 +342,10 @@ def _write(
     """Puts the parts of the page together and writes the file, which appears whole or not at all."""
     classes, at = rows.vocabulary.classes, swept.levels.index(level)
     guarantee = None if guarantee_at is None else guarantee_at(level)
+    promise = promise_of([] if guarantee is None else guarantees(guarantee))
+    if promise.truth and rows.codes is not None:
+        problem = "y: one label a row does not show how many of several right labels a set contains"
+        raise InputError(problem, "leave it out, and pass all right labels to setwise.evaluate")
     facts = level_facts(swept, calibration, guarantee_at)
     known = swept.hits()[1]
     by_class = None if rows.codes is None else subgroup_facts(swept, rows.codes, classes, level)
@@ -362,6 +363,7 @@ def _write(
         "facts": facts,
         "at": at,
         "where": f" at confidence {facts[at]['text']}" if stated else "",
+        "about": promise.about,
         "n": len(rows.numbers),
         "total": rows.total,
         "known": known,
@@ -378,7 +380,9 @@ def _write(
         "people": people,
         "review": review_facts(source, swept, rows, level),
         "examples": example_facts(source, swept, rows, level, feature_names),
-        "advice": advice(strategies["rows"] if strategies else [], known=known) if guarantee else [],
+        "advice": advice(strategies["rows"] if strategies else [], known=known or promise.truth)
+        if guarantee
+        else [],
         "settings": _settings(calibration, rows, level if stated else None)
         | {str(k): str(v) for k, v in settings.items()},
     }

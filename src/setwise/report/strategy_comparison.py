@@ -81,7 +81,7 @@ def comparison_facts(compared: list[Alternative], sweeps: list[Sweep], level: Fr
     return facts
 
 
-def advice(strategies: list[dict[str, Any]], *, known: int) -> list[str]:
+def advice(strategies: list[dict[str, Any]], *, known: Any) -> list[str]:
     """What would allow smaller sets, or show how many contain the true label."""
     lines = []
     for other in strategies[1:]:

@@ -20,14 +20,21 @@ Status = Literal["kept", "open", "short", "broken", "unpromised", "unseen", "not
 class Promise:
     """With which probability sets contain the true label, None for nothing; over what, under which conditions.
 
-    `stated` is false where nobody said what the sets were made for.
+    `stated` is false where nobody said what the sets were made for; `truth` is how many of several right labels
+    they contain, and `each_class` whether the guarantee holds within each true class.
     """
 
     probability: float | None = None
     conditions: tuple[str, ...] = ()
     over: str = "on average"
     stated: bool = True
-    contained: str = "the true label"
+    truth: str = ""
+    each_class: bool = False
+
+    @property
+    def about(self) -> str:
+        """What the sets are to contain."""
+        return "the right labels" if self.truth else "the true label"
 
     @property
     def bound(self) -> str:
@@ -106,6 +113,8 @@ def judge(
 
 def _judge_unmeasured(promise: Promise, sets: int, bracket: tuple[float, float] | None) -> Verdict:
     unknown = "No true label is given to measure their coverage."
+    if promise.truth:
+        unknown = "With all right labels of some rows, setwise.evaluate measures their coverage."
     if bracket is not None:
         low, high = bracket
         unknown += (
@@ -113,13 +122,15 @@ def _judge_unmeasured(promise: Promise, sets: int, bracket: tuple[float, float] 
         )
     if promise.probability is None:
         return Verdict("nothing", f"{sets:,} sets. {_nothing(promise)}.", unknown)
-    share = f"At least {percent(promise.probability)} of such sets contain {promise.contained}, {promise.over}"
+    contained = right_labels(promise.truth, "their right labels") if promise.truth else promise.about
+    within = " in each class" * promise.each_class
+    share = f"At least {percent(promise.probability)} of such sets contain {contained}{within}, {promise.over}"
     condition = ", if the condition below holds" if promise.conditions else ""
     return Verdict("unseen", f"{sets:,} sets. {share}{condition}.", unknown)
 
 
 def _nothing(promise: Promise) -> str:
-    return "Nothing is guaranteed about the true label" if promise.stated else "No guarantee came with these sets"
+    return f"Nothing is guaranteed about {promise.about}" if promise.stated else "No guarantee came with these sets"
 
 
 def is_vague(mean_size: float, n_classes: int) -> bool:
@@ -140,15 +151,16 @@ def promise_of(made: list[Guarantee]) -> Promise:
     """What the weakest of some guarantees says about the true label."""
     if not made:
         return Promise(stated=False)
-    claims = [each for each in made[0].claims if each.event == "truth" and each.probability and not each.refuted]
+    about = [each for each in made[0].claims if each.event == "truth"]
+    truth = about[0].truth if about else ""
+    claims = [each for each in about if each.probability and not each.refuted]
     if not claims:
-        return Promise()
+        return Promise(truth=truth)
     claim = max(claims, key=lambda each: (each.promised, each.probability))
     average = "on average over groups" if made[0].unit == "groups" else "on average"
     over = average if claim.delta is None else format_draws(claim.delta)
     conditions = tuple(premise.text for premise in claim.conditions)
-    contained = right_labels(claim.truth, "their right labels") if claim.truth else "the true label"
-    return Promise(claim.probability, conditions, over, contained=contained)
+    return Promise(claim.probability, conditions, over, True, truth, "any one true class" in claim.subject)
 
 
 def independent_examples(calibration: Calibration) -> int | None:
