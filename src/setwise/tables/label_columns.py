@@ -9,7 +9,8 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,213 +47,140 @@ def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bool
     return _flatten(pc.split_pattern(pc.if_else(blank, None, text), separator))
 
 
-def as_lists(column: Any, where: str, first_row: int = 0) -> Any:
-    """Converts a column to lists if it holds lists in another form; returns any other column as it is.
+@dataclass(frozen=True)
+class LabelReader:
+    """Reads the labels of columns: where these stand, how labels are written, and which there are."""
 
-    Other forms are text such as ``['cat', 'dog']``, as Python and JSON write lists, and labels with numbers:
-    ``{"cat": 0.7, "dog": 0.3}`` or ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
-    """
-    if is_text(column.type):
-        return _parse_lists(one_chunk(column).cast(pa.large_string()), where, first_row)
-    array = one_chunk(column)
-    if pa.types.is_struct(array.type):
-        return _labels_above_zero(array, where)
-    if is_list(array.type) and pa.types.is_struct(array.type.value_type):
+    where: str
+    first_row: int = 0
+    separator: str = "|"
+    escapes: bool = True
+    classes: Classes = None
+    missing: Missing = "error"
+
+    def sets(self, column: Any, *, encoded: bool = False) -> LabelSets:
+        """Label sets from a column of lists, of delimited text, or of one label per row.
+
+        With `encoded`, lists hold labels in the notation of delimited text, which is how files store mixed types.
+        """
+        return self._sets_of(*self._pieces_of(self.as_lists(column), encoded=encoded))
+
+    def sets_from_flags(self, columns: Mapping[str, Any], labels: Sequence[Any]) -> LabelSets:
+        """Label sets from multi-hot columns, one per class; a cell is 0 or 1."""
+        held = []
+        for name, column in columns.items():
+            values, kind = one_chunk(column), column.type
+            if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise DataError(
+                    f"{self.where}: the column {name!r} holds {kind}; a multi-hot column holds 0 and 1."
+                )
+            numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+            strange = np.flatnonzero(~((numbers == 0) | (numbers == 1)))
+            if len(strange):
+                row = int(strange[0])
+                found = f"row {self.first_row + row} holds {values[row].as_py()!r} in {name!r}"
+                raise DataError(f"{self.where}: {found}; expected 0 or 1.")
+            held.append(np.flatnonzero(numbers))
+        rows = np.concatenate(held)
+        codes = np.repeat(np.arange(len(held)), [len(part) for part in held])[np.argsort(rows, kind="stable")]
+        sizes = np.bincount(rows, minlength=len(column))
+        classes = Vocabulary.declare(labels) if self.classes is None else self.classes
+        return replace(self, classes=classes)._sets_of(list(labels), codes, sizes, sizes == 0)
+
+    def right_labels(self, column: Any) -> Array:
+        """All right labels of each row as a tuple, in an array of objects; None where they are not known."""
+        labels, codes, sizes, absent = self._pieces_of(self.as_lists(column))
+        found, end = match_classes(labels, self.classes), np.cumsum(sizes)
+        rows = np.full(len(sizes), None, dtype=object)
+        for row in np.flatnonzero(~absent).tolist():
+            rows[row] = tuple(found[code] for code in codes[end[row] - sizes[row] : end[row]])
+        return rows
+
+    def truth(self, column: Any, *, verbatim: bool = False) -> Array:
+        """True labels, one per row; an array of objects with None where the label is unknown.
+
+        Text that is not a class but reads like one (``7`` for the number) is that class. With `verbatim`, text is
+        the label itself, not the notation of delimited text; empty text is then a label if it is a class.
+        """
+        if is_list(column.type):
+            raise DataError(
+                f"{self.where}: a true label is one label per row, but this column holds lists",
+                Remedy("candidates", None, "for a column of candidate sets"),
+            )
+        known, array = Vocabulary.or_none(self.classes), one_chunk(column)
+        if is_text(column.type):
+            text = array.cast(pa.large_string())
+            blank = pc.equal(text if verbatim else pc.utf8_trim(text, " \t"), "")
+            named = verbatim and known is not None and "" in known.classes.tolist()
+            array = text if named else pc.if_else(blank, None, text)
+        labels, codes, sizes, absent = _singles(array, self.where)
+        if is_text(column.type):
+            labels = match_classes(labels, known) if verbatim else self.decode(labels, codes, sizes)
+        vocabulary = Vocabulary.infer(labels)
+        if not absent.any():
+            return vocabulary.classes[vocabulary.encode(labels)[codes]]
+        truth = np.full(len(sizes), None, dtype=object)
+        distinct = np.empty(len(labels), dtype=object)
+        distinct[:] = labels
+        truth[~absent] = distinct[codes]
+        return truth
+
+    def as_lists(self, column: Any) -> Any:
+        """Converts a column to lists if it holds lists in another form; returns any other column as it is.
+
+        Other forms are text such as ``['cat', 'dog']``, as Python and JSON write lists, and labels with numbers:
+        ``{"cat": 0.7, "dog": 0.3}`` or ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
+        """
+        array = one_chunk(column)
+        if is_text(column.type):
+            return _parse_lists(array.cast(pa.large_string()), self.where, self.first_row)
+        if pa.types.is_struct(array.type):
+            return _labels_above_zero(array, self.where)
+        if not (is_list(array.type) and pa.types.is_struct(array.type.value_type)):
+            return column
         fields = array.type.value_type
         name = next((one.name for one in fields if one.name in LABEL_FIELDS), None)
         if name is None:
-            raise DataError(
-                f"{where}: its lists hold {fields}; expected labels, or objects with a field {LABEL_FIELDS[0]!r}."
-            )
+            expected = f"expected labels, or objects with a field {LABEL_FIELDS[0]!r}"
+            raise DataError(f"{self.where}: its lists hold {fields}; {expected}.")
         if len(fields) > 1:
-            _say_unused(where)
+            _say_unused(self.where)
         labels = pc.struct_field(pc.list_flatten(array), name)
         sizes = np.asarray(pc.list_value_length(array).fill_null(0))
         return _lists(labels, sizes, np.asarray(pc.is_null(array)))
-    return column
 
+    def decode(self, pieces: Sequence[Any], codes: Ints, sizes: Ints) -> list[Any]:
+        """Like `decode_labels`, with errors that name the first row with the wrong piece."""
+        try:
+            return decode_labels(pieces, self.separator, self.classes, escapes=self.escapes)
+        except TokenError as error:
+            place = int(np.flatnonzero(codes == error.position)[0])
+            row = self.first_row + int(np.searchsorted(np.cumsum(sizes), place, side="right"))
+            raise DataError(f"{self.where}: row {row} {error.problem}", *error.remedies) from None
 
-def sets_from_column(
-    column: Any,
-    *,
-    where: str,
-    separator: str = "|",
-    escapes: bool = True,
-    classes: Classes = None,
-    missing: Missing = "error",
-    first_row: int = 0,
-    encoded: bool = False,
-) -> LabelSets:
-    """Label sets from a column of lists, of delimited text, or of one label per row.
-
-    With `encoded`, lists hold labels in the notation of delimited text, which is how files store mixed types.
-    """
-    classes = Vocabulary.or_none(classes)
-    labels, codes, sizes, absent = _pieces_of(
-        column, where, separator, classes, escapes=escapes, first_row=first_row, encoded=encoded
-    )
-    with reading_from(where):
-        return LabelSets.from_codes(
-            labels, codes, sizes, classes, absent=absent, missing=missing, first_row=first_row
-        )
-
-
-def right_labels_from_column(
-    column: Any,
-    *,
-    where: str,
-    separator: str = "|",
-    escapes: bool = True,
-    classes: Classes = None,
-    first_row: int = 0,
-) -> Array:
-    """All right labels of each row as a tuple, in an array of objects; None where they are not known."""
-    known = Vocabulary.or_none(classes)
-    labels, codes, sizes, absent = _pieces_of(
-        as_lists(column, where, first_row), where, separator, known, escapes=escapes, first_row=first_row
-    )
-    found, end = match_classes(labels, known), np.cumsum(sizes)
-    rows = np.full(len(sizes), None, dtype=object)
-    for row in np.flatnonzero(~absent).tolist():
-        rows[row] = tuple(found[code] for code in codes[end[row] - sizes[row] : end[row]])
-    return rows
-
-
-def _pieces_of(
-    column: Any,
-    where: str,
-    separator: str,
-    classes: Classes,
-    *,
-    escapes: bool,
-    first_row: int,
-    encoded: bool = False,
-) -> tuple[list[Any], Ints, Ints, Bools]:
-    """The distinct labels of a column, a code per entry, the entries per row, and the rows without labels."""
-    if is_text(column.type):
-        pieces, codes, sizes, absent = split_text(column, separator)
-        labels = read_labels(
-            pieces, codes, sizes, separator, classes, escapes=escapes, where=where, first_row=first_row
-        )
-    elif is_list(column.type):
-        lists = one_chunk(column)
-        inner = lists.type.value_type
-        if _holds_no_label(inner):
-            raise DataError(f"{where}: its lists hold {inner}, not labels; expected text or numbers.")
-        labels, codes, sizes, absent = _flatten(lists)
+    def _pieces_of(self, column: Any, *, encoded: bool = False) -> tuple[list[Any], Ints, Ints, Bools]:
+        """The distinct labels of a column, a code per entry, the entries per row, and the rows without labels."""
+        if is_text(column.type):
+            pieces, codes, sizes, absent = split_text(column, self.separator)
+            return self.decode(pieces, codes, sizes), codes, sizes, absent
+        array = one_chunk(column)
+        if not is_list(array.type):
+            return _singles(array, self.where)
+        if _holds_no_label(inner := array.type.value_type):
+            raise DataError(f"{self.where}: its lists hold {inner}, not labels; expected text or numbers.")
+        labels, codes, sizes, absent = _flatten(array)
         if encoded:
-            labels = read_labels(
-                labels, codes, sizes, separator, classes, escapes=True, where=where, first_row=first_row
-            )
+            labels = replace(self, escapes=True).decode(labels, codes, sizes)
         elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
-            problem = f"{where}: rows of {sizes[0]} zeros and ones look like a mask, but labels are expected"
+            problem = f"{self.where}: rows of {sizes[0]} zeros and ones look like a mask, but labels are expected"
             raise DataError(problem, "write the labels of a row as ant|cat", "make a column of each label")
-    else:
-        return _singles(one_chunk(column), where)
-    return labels, codes, sizes, absent
+        return labels, codes, sizes, absent
 
-
-def read_labels(
-    pieces: Sequence[Any],
-    codes: Ints,
-    sizes: Ints,
-    separator: str,
-    classes: Classes,
-    *,
-    escapes: bool,
-    where: str,
-    first_row: int,
-) -> list[Any]:
-    """Like `decode_labels`, with errors that name the first row with the wrong piece."""
-    try:
-        return decode_labels(pieces, separator, classes, escapes=escapes)
-    except TokenError as error:
-        place = int(np.flatnonzero(codes == error.position)[0])
-        row = first_row + int(np.searchsorted(np.cumsum(sizes), place, side="right"))
-        raise DataError(f"{where}: row {row} {error.problem}", *error.remedies) from None
-
-
-def truth_from_column(
-    column: Any,
-    *,
-    where: str,
-    separator: str = "|",
-    escapes: bool = True,
-    verbatim: bool = False,
-    classes: Classes = None,
-    first_row: int = 0,
-) -> Array:
-    """True labels, one per row; an array of objects with None where the label is unknown.
-
-    Text that is not a class but reads like one (``7`` for the number) is that class. With `verbatim`, text is the
-    label itself, not the notation of delimited text; empty text is then a label if it is a class.
-    """
-    if is_list(column.type):
-        raise DataError(
-            f"{where}: a true label is one label per row, but this column holds lists",
-            Remedy("candidates", None, "for a column of candidate sets"),
-        )
-    known, array = Vocabulary.or_none(classes), one_chunk(column)
-    if is_text(column.type):
-        text = array.cast(pa.large_string())
-        blank = pc.equal(text if verbatim else pc.utf8_trim(text, " \t"), "")
-        named = verbatim and known is not None and "" in known.classes.tolist()
-        array = text if named else pc.if_else(blank, None, text)
-    labels, codes, sizes, absent = _singles(array, where)
-    if is_text(column.type) and verbatim:
-        labels = match_classes(labels, known)
-    elif is_text(column.type):
-        labels = read_labels(
-            labels, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
-        )
-    vocabulary = Vocabulary.infer(labels)
-    if not absent.any():
-        return vocabulary.classes[vocabulary.encode(labels)[codes]]
-    truth = np.full(len(sizes), None, dtype=object)
-    distinct = np.empty(len(labels), dtype=object)
-    distinct[:] = labels
-    truth[~absent] = distinct[codes]
-    return truth
-
-
-def sets_from_flags(
-    columns: Sequence[Any],
-    labels: Sequence[Any],
-    names: Sequence[str],
-    *,
-    where: str,
-    classes: Classes = None,
-    missing: Missing = "error",
-    first_row: int = 0,
-) -> LabelSets:
-    """Label sets from multi-hot columns, one per class; a cell is 0 or 1."""
-    n = len(columns[0])
-    held = []
-    for column, name in zip(columns, names, strict=True):
-        values = one_chunk(column)
-        if not (
-            pa.types.is_boolean(values.type)
-            or pa.types.is_integer(values.type)
-            or pa.types.is_floating(values.type)
-        ):
-            raise DataError(f"{where}: the column {name!r} holds {values.type}; a multi-hot column holds 0 and 1.")
-        numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
-        strange = np.flatnonzero(~((numbers == 0) | (numbers == 1)))
-        if len(strange):
-            row = int(strange[0])
-            raise DataError(
-                f"{where}: row {first_row + row} holds {values[row].as_py()!r} in {name!r}; expected 0 or 1."
+    def _sets_of(self, labels: list[Any], codes: Ints, sizes: Ints, absent: Bools) -> LabelSets:
+        with reading_from(self.where):
+            return LabelSets.from_codes(
+                labels, codes, sizes, self.classes, absent=absent, missing=self.missing, first_row=self.first_row
             )
-        held.append(np.flatnonzero(numbers))
-    rows = np.concatenate(held)
-    codes = np.repeat(np.arange(len(held)), [len(part) for part in held])
-    order = np.argsort(rows, kind="stable")
-    sizes = np.bincount(rows, minlength=n)
-    classes = Vocabulary.declare(labels) if classes is None else classes
-    with reading_from(where):
-        return LabelSets.from_codes(
-            labels, codes[order], sizes, classes, absent=sizes == 0, missing=missing, first_row=first_row
-        )
 
 
 _CALLED = r"(?:set|frozenset|(?:np\.)?array|c|)"  # what may precede brackets

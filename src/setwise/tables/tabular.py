@@ -27,17 +27,7 @@ from setwise.tables.arrow_reading import (
     is_table,
 )
 from setwise.tables.features import Categories, read_features
-from setwise.tables.label_columns import (
-    as_lists,
-    is_list,
-    is_text,
-    read_labels,
-    right_labels_from_column,
-    sets_from_column,
-    sets_from_flags,
-    split_text,
-    truth_from_column,
-)
+from setwise.tables.label_columns import LabelReader, is_list, is_text, split_text
 from setwise.tables.label_notation import TokenError, check_separator, decode_labels
 from setwise.tables.npz import read_npz
 from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
@@ -129,6 +119,10 @@ class Layout:
             object.__setattr__(self, "classes", Vocabulary.declare(self.classes))
         if isinstance(self.carry, str):
             object.__setattr__(self, "carry", (self.carry,))
+
+    def reader(self, where: str, first_row: int = 0) -> LabelReader:
+        """Reads labels from the columns of a table as the layout says."""
+        return LabelReader(where, first_row, self.separator, self.escapes, self.classes, self.missing)
 
     @property
     def text_columns(self) -> list[str]:
@@ -262,17 +256,14 @@ def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Tab
     true = None
     if layout.truth is not None:
         _require(table, [layout.truth], where)
-        asked: dict[str, Any] = {
-            "where": f"{where}, column {layout.truth!r}",
-            "separator": layout.separator,
-            "escapes": layout.escapes,
-            "classes": sets.vocabulary if sets is not None else layout.classes,
-            "first_row": first_row,
-        }
+        reader = replace(
+            layout.reader(f"{where}, column {layout.truth!r}", first_row),
+            classes=sets.vocabulary if sets is not None else layout.classes,
+        )
         if layout.several:
-            true = right_labels_from_column(table[layout.truth], **asked)
+            true = reader.right_labels(table[layout.truth])
         else:
-            true = truth_from_column(table[layout.truth], **asked, verbatim=not _in_notation(table, layout, sets))
+            true = reader.truth(table[layout.truth], verbatim=not _in_notation(table, layout, sets))
     _require(table, layout.carry, where)
     taken = {layout.candidates if isinstance(layout.candidates, str) else None, layout.truth, *layout.carry, *flags}
     if layout.features is None:
@@ -280,7 +271,7 @@ def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Tab
     else:
         columns = [layout.features] if isinstance(layout.features, str) else list(layout.features)
         _require(table, columns, where)
-    asked = {"impute": layout.impute, "categories": layout.categories, "as_frame": layout.as_frame}
+    asked: dict[str, Any] = {"impute": layout.impute, "categories": layout.categories, "as_frame": layout.as_frame}
     made = read_features(table, columns, **asked, where=where, first_row=first_row)
     return Table(
         X=made.X if isinstance(made.X, FeatureFrame) else frozen(made.X),
@@ -299,29 +290,15 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
     if layout.candidates is None:
         return None
     if flags:
-        return sets_from_flags(
-            [table[name] for name in flags],
-            _flag_labels(flags, layout, where),
-            flags,
-            where=where,
-            classes=layout.classes,
-            missing=layout.missing,
-            first_row=first_row,
-        )
+        columns = {name: table[name] for name in flags}
+        return layout.reader(where, first_row).sets_from_flags(columns, _flag_labels(flags, layout, where))
     name = str(layout.candidates)
     notes = table.schema.field(name).metadata or {}
     stored, relative = _read_vocabulary(notes, where)
-    place = f"{where}, column {name!r}"
-    sets = sets_from_column(
-        as_lists(table[name], place, first_row),
-        where=place,
-        separator=layout.separator,
-        escapes=layout.escapes,
-        classes=stored if relative or layout.classes is None else layout.classes,
-        missing=layout.missing,
-        first_row=first_row,
-        encoded=ENCODED in notes,
-    )
+    reader = layout.reader(f"{where}, column {name!r}", first_row)
+    if relative or layout.classes is None:
+        reader = replace(reader, classes=stored)
+    sets = reader.sets(table[name], encoded=ENCODED in notes)
     return over_classes(sets, relative, layout.classes, where)
 
 
@@ -416,16 +393,15 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
     for batch in arrow_batches(source, batch_rows, text=layout.text_columns, only=[name]):
         if name not in batch.column_names:
             return layout  # multi-hot columns, or an error that `interpret` raises
-        column = as_lists(batch[name], f"{where}, column {name!r}", rows)
+        reader = layout.reader(f"{where}, column {name!r}", rows)
+        column = reader.as_lists(batch[name])
         notes = batch.schema.field(name).metadata or {}
         stored, _ = _read_vocabulary(notes, where)
         if stored is not None:
             return replace(layout, classes=stored)
         if is_text(column.type):
             found, codes, sizes, _ = split_text(column, layout.separator)
-            read_labels(
-                found, codes, sizes, layout.separator, None, escapes=layout.escapes, where=where, first_row=rows
-            )
+            reader.decode(found, codes, sizes)
             pieces.update(dict.fromkeys(found))
         else:
             flat = pc.list_flatten(column) if is_list(column.type) else column
