@@ -78,34 +78,30 @@ def as_written(
     Columns in `ids` must be whole numbers. All other columns stay text, dates and booleans too. If one column in
     `labels` is text, all of them are. `text` is as in `arrow_table`.
     """
-    table = arrow_table(source, text=text)
-    named = [name for name in dict.fromkeys([*ids, *labels]) if name in table.column_names]
-    if not names_files(source) or all(is_text(table[name].type) for name in named):
+    table = arrow_table(source, text=[*text, *ids, *labels])
+    if DELIMITED not in (table.schema.metadata or {}):
         return table
-    plain, decimal = arrow_table(source, text=named), table_files(source).decimal or "."
-
-    def loses(name: str) -> bool:
-        kind, texts = table[name].type, plain[name]
-        if is_text(kind) or not is_text(texts.type):
-            return False
-        texts = pc.replace_substring(pc.utf8_trim(texts, " \t"), decimal, ".")
-        whole = pa.types.is_integer(kind)
-        if not (whole or pa.types.is_floating(kind)):  # dates, true and false; NA and the like, unless all is empty
-            return bool(pc.any(pc.not_equal(texts, "")).as_py())
-        if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
-            return True
-        if whole:
-            return False
-        merged = len(pc.unique(texts)) > len(pc.unique(table[name]))  # 8 and 8.0; no text is one that is no number
-        return name in ids or merged or bool(pc.any(pc.match_substring_regex(texts, _LONG)).as_py())
-
-    kept = {name for name in named if loses(name)}
-    told = [name for name in named if name in labels]
-    if any(name in kept or is_text(table[name].type) for name in told):
-        kept |= {name for name in told if is_text(plain[name].type)}
-    for name in kept:
-        table = table.set_column(table.column_names.index(name), name, plain[name])
+    there, decimal = [name for name in table.column_names if name not in text], table_files(source).decimal or "."
+    read = {name: _plain_numbers(table[name], decimal, whole=name in ids) for name in {*ids, *labels} & {*there}}
+    mixed = any(name in table.column_names and read.get(name) is None for name in labels)
+    for name, values in read.items():
+        if values is not None and not (mixed and name in labels):
+            table = table.set_column(table.column_names.index(name), name, values)
     return table
+
+
+def _plain_numbers(column: Any, decimal: str, *, whole: bool) -> Any:
+    """The numbers that a column of text holds, if each is written as one and no two texts are one number."""
+    texts = pc.replace_substring(pc.utf8_trim(column, " \t"), decimal, ".")
+    if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
+        return None
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    try:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        numbers = texts.cast(pa.float64())
+    merged = len(pc.unique(texts)) > len(pc.unique(numbers))  # 8 and 8.0
+    return None if whole or merged or pc.any(pc.match_substring_regex(texts, _LONG)).as_py() else numbers
 
 
 def arrow_batches(
