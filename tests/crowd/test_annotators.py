@@ -82,8 +82,8 @@ def test_odd_annotators_are_flagged_and_others_are_not(rng):
     cells[9:, 6] = None
     flags = dict(zip("abcdefg", annotators(named(cells, 3, list("abcdefg"))).flags, strict=True))
     assert flags["a"] == flags["b"] == flags["c"] == ()
-    assert flags["d"] == ("may answer at random",)
-    assert flags["e"][:2] == ("always the same answer", "may answer at random")
+    assert flags["d"] == ("cannot be told from guessing",)
+    assert flags["e"][:2] == ("always the same answer", "cannot be told from guessing")
     assert flags["f"] == ("worse than chance", "agrees least with the others")
     assert flags["g"] == ("few answers",)
 
@@ -303,7 +303,7 @@ def test_where_errors_are_shared_no_accuracy_is_told_without_verified_rows(rng):
     assert found.dependence.refuted
     assert np.isnan(found.accuracy).all()
     assert "accuracy" not in repr(found).splitlines()[1]
-    assert "Verify rows drawn at random" in " ".join(repr(found).split())
+    assert "Verify 100 rows drawn at random" in " ".join(repr(found).split())
     assert found.to_dict()["annotators"][0]["accuracy"] is None
 
 

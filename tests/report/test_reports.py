@@ -226,7 +226,7 @@ def test_votes_bring_a_section_on_annotators_with_the_numbers_of_the_library(sma
     assert lines == [found.names[j] for j in found.worst_first]
     assert f">{found.accuracy[0]:.1%}</td>" in whole
     assert f"{found.lower[3]:.1%} to {found.upper[3]:.1%}" in whole
-    assert '<span class="flag">may answer at random</span>' in whole
+    assert '<span class="flag">cannot be told from guessing</span>' in whole
     cells = [float(text) for text in re.findall(r'style="--tint: [\d.]+">(\d+)</td>', whole)]
     np.testing.assert_allclose(cells, 100 * found.confusion().ravel(), atol=0.5)
     assert "above, where the consensus is that class" in whole

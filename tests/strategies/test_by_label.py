@@ -73,9 +73,9 @@ def test_classes_with_too_few_rows_are_in_every_set_and_the_guarantee_names_them
     assert sets[:, 2:].all()
     assert not sets[:, :2].all()
     text = printed(made.guarantee(0.95))
-    assert f"Too few rows: 'owl' (0), 'elk' ({elks}). These classes are in every set" in text
+    assert f"Too few rows: 'owl' (0), 'elk' ({elks}). Every set contains such a class" in text
     assert "because confidence 0.95 needs at least 19 rows of a class." in text
-    assert "The smallest class is 'owl' with 0 rows." in text
+    assert "The smallest class" not in text  # it is among them
     (rule,) = made.rules
     assert rule.short_classes(as_level(0.95)) == {"owl": 0, "elk": elks}
     with pytest.warns(UserWarning, match="needs at least 999 rows of a class, and the largest has"):
@@ -84,10 +84,9 @@ def test_classes_with_too_few_rows_are_in_every_set_and_the_guarantee_names_them
 
 def test_a_long_tail_is_counted_and_a_few_of_its_classes_are_named(rng):
     p, y = rows(rng, 300, 30)
-    (remark, smallest) = conformalize(p, y, by="label").guarantee(0.99).remarks
+    (remark,) = conformalize(p, y, by="label").guarantee(0.99).remarks
     assert remark.count("(") == 5
     assert "and 25 more classes." in remark
-    assert smallest.startswith("The smallest class is")
 
 
 def test_the_claim_is_about_the_rows_of_any_one_class(rng):

@@ -35,6 +35,7 @@ _TOO_FEW = 4  # annotators; without verified rows the intervals of so few are to
 _SHOWN = 10
 _NAMED = 3
 _DRAWS = "in 19 of 20 draws of the verified rows"
+_VERIFY = "Verify 100 rows drawn at random."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,26 +140,27 @@ class Annotators:
         if np.isnan(self.alpha):
             return [("Agreement", "not known, for no row has two answers.")]
         by = "Krippendorff's alpha by squared distances" if self.ordered else "Krippendorff's alpha"
-        agreed = f"{self.alpha:.2f} beyond chance, where 1 is perfect ({by})."
+        agreed = f"{self.alpha:.2f}, where 0 is luck and 1 is full agreement ({by})."
         if not np.isnan(self.effective_votes):
             how = "verified rows" if self.verified else "what the others say"
             each = f"{self.answers.sum() / max(np.count_nonzero(self.found.votes.sizes), 1):.3g}"
-            count = f"about {self.effective_votes:.2g} independent ones, judged by {how}"
-            agreed += f" The {each} answers to a row count as {count}."
+            told = f"The {each} answers to a row tell as much as about {self.effective_votes:.2g} from unrelated"
+            agreed += f" {told} annotators, judged by {how}."
         groups = [join_names([str(name) for name in group], _SHOWN) for group in self.near_copies[:_NAMED]]
         if len(self.near_copies) > _NAMED:
             groups.append("…")
-        return [
-            ("Agreement", agreed),
-            *([("Near-copies", f"{'; '.join(groups)}. They count once.")] if groups else []),
-        ]
+        copies = [("Near-copies", f"{'; '.join(groups)}. Each group counts as one annotator.")] if groups else []
+        return [("Agreement", agreed), *copies]
 
     @property
     def basis(self) -> list[tuple[str, str]]:
         """What accuracies and intervals rest on, as headed lines."""
         if self.verified:
             return [
-                ("Guaranteed", f"an interval holds an annotator's accuracy on the rows it answered, {_DRAWS}."),
+                (
+                    "Guaranteed",
+                    f"each interval contains that annotator's accuracy on all rows it answered, {_DRAWS}.",
+                ),
                 ("You state", f"the {self.verified:,} rows were drawn at random; their labels are right."),
                 *self._comparison,
             ]
@@ -167,18 +169,15 @@ class Annotators:
         found = self.dependence
         if found is None:
             told = "too few rows have two answers to test whether annotators err independently."
-            return [("Not known", f"accuracies. Verify some rows, for {told}")]
+            return [("Not known", f"how often each is right: {told} {_VERIFY}")]
         if found.refuted and found.excess > 0:
-            told = f"accuracies, for the annotators share their errors ({format_p_value(found.p_value)})."
-            return [("Not known", f"{told} Verify rows drawn at random: 100 are a good start.")]
+            told = f"annotators share their errors ({format_p_value(found.p_value)})."
+            return [("Not known", f"how often each is right: {told} {_VERIFY}")]
         if np.isnan(self.accuracy).all():
-            return [("Not known", "accuracies, for too few others answered the same rows.")]
-        held = f"which the data do not contradict ({format_p_value(found.p_value)})"
+            return [("Not known", "how often each is right: too few others answered the same rows.")]
+        tested = f"A test finds nothing against that ({format_p_value(found.p_value)})."
         lines = [
-            (
-                "Assumed",
-                f"annotators err independently, {held}; who answers a row has nothing to do with its label.",
-            )
+            ("Assumed", f"annotators err independently, and answer rows whatever their label. {tested}"),
         ]
         if np.count_nonzero(~np.isnan(self.accuracy)) <= _TOO_FEW:
             few = "intervals, which are too narrow for so few annotators: each treats the others as known."
@@ -201,10 +200,10 @@ class Annotators:
             names = join_names([str(name) for name in self.names[found.better]], _NAMED)
             judged = f"{names} {'is' if len(found.better) == 1 else 'are'} right more often than {self.found.rule}."
         else:
-            judged = f"The rows do not tell whether {self.found.rule} is right more often than that."
+            judged = f"The verified rows do not show whether {self.found.rule} beats the best annotator."
         lines = [("Best", f"{first}; {told}. {judged}")]
         if self.rule != self.found.rule:
-            lines.append(("Consensus", f"{self.rule}, chosen by the verified rows."))
+            lines.append(("Consensus", f"{self.rule}; this is right most often in the verified rows."))
         return lines
 
     def to_frame(self) -> Any:
@@ -241,16 +240,24 @@ class Annotators:
         return self.describe()
 
     def describe(self, top: int | None = _SHOWN) -> str:
-        """The table of annotators, at most `top` of them, the worst first; None shows all."""
-        listed = self.worst_first[:top]
+        """The table of annotators, the worst first, at most `top` of them; None shows all.
+
+        With verified rows half of these are the best, and stand first.
+        """
+        order, middle = self.worst_first, None
+        if self.verified and top is not None and len(self) > top:  # people look for the best judge, too
+            order = order[: np.count_nonzero(self.answers >= _FEW)][::-1]
+            middle = top // 2
+            order = np.concatenate([order[:middle], order[middle:][-(top - middle) :]])
+        listed = order[:top]
         known = not np.isnan(self.accuracy).all()
         head = ("annotator", "answers", "agreement", *(("accuracy", "95 % interval") if known else ()), "")
         cells = [head] + [self._cells(j, known=known) for j in listed]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-        left = len(self) - len(listed)
-        more = [f"… {left:,} more"] if left > 0 else []
-        parts = [self._head(), *(lines if len(self) else []), *more, *format_lines([*self.facts, *self.basis])]
+        if left := len(self) - len(listed):
+            lines.insert(len(lines) if middle is None else middle + 1, f"… {left:,} more")
+        parts = [self._head(), *(lines if len(self) else []), *format_lines([*self.facts, *self.basis])]
         return "\n".join(line.rstrip() for line in parts)
 
     def _head(self) -> str:
@@ -315,18 +322,18 @@ def annotators(
     >>> annotators(Votes.from_matrix(cells, annotators=["ann", "bob", "cyd", "dan"]), verified)
     4 annotators, 400 rows (100 verified), 2 classes
     annotator  answers  agreement  accuracy  95 % interval
-    dan        400      0.53       0.53      0.49–0.57      may answer at random; least accurate
+    dan        400      0.53       0.53      0.49–0.57      cannot be told from guessing; least accurate
     bob        400      0.65       0.79      0.74–0.85
     cyd        400      0.69       0.85      0.79–0.90
     ann        400      0.70       0.92      0.86–0.96
-    Agreement:     0.28 beyond chance, where 1 is perfect (Krippendorff's alpha).
-                   The 4 answers to a row count as about 4 independent ones, judged
-                   by verified rows.
-    Guaranteed:    an interval holds an annotator's accuracy on the rows it
+    Agreement:     0.28, where 0 is luck and 1 is full agreement (Krippendorff's
+                   alpha). The 4 answers to a row tell as much as about 4 from
+                   unrelated annotators, judged by verified rows.
+    Guaranteed:    each interval contains that annotator's accuracy on all rows it
                    answered, in 19 of 20 draws of the verified rows.
     You state:     the 100 rows were drawn at random; their labels are right.
-    Best:          ann is the most accurate; cyd may be as good. The rows do not
-                   tell whether the annotator model is right more often than that.
+    Best:          ann is the most accurate; cyd may be as good. The verified rows
+                   do not show whether the annotator model beats the best annotator.
     """
     if not isinstance(votes, Votes):
         raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")
@@ -450,7 +457,7 @@ def _flags(
         "few answers": ~enough,
         "nobody else answered the same rows": enough & np.isnan(agreement),
         "always the same answer": same,
-        "may answer at random": guess,
+        "cannot be told from guessing": guess,
         "worse than chance": worse,
         "least accurate" if truth is not None else "agrees least with the others": np.arange(n) == worst,
     }

@@ -139,7 +139,7 @@ class Estimates:
         for place, kind in enumerate(zip(self.what, self.category, strict=True)):
             kinds.setdefault(kind, []).append(place)
         lines: list[tuple[str, ...]] = [
-            ("", "estimate", "95 % interval", "verified", f"more for ± {100 * _WIDTH:g} points")
+            ("", "estimate", "95 % interval", "verified", f"more rows for ± {100 * _WIDTH:g} points")
         ]
         for (what, _), places in kinds.items():
             voices = [at for at in places if what == "share" or self.name[at] in _VOICES]
@@ -157,7 +157,7 @@ class Estimates:
         return "\n".join([head, *(row.rstrip() for row in table), *format_lines(notes)])
 
     def _cells(self, place: int, more: float) -> tuple[str, ...]:
-        said = f"{self.what[place]} of {self.name[place]}"
+        said = f"{self.what[place]} of {'label ' if self.what[place] == 'share' else ''}{self.name[place]}"
         said += "" if self.label[place] is None else f" where {self.label[place]} is true"
         said += "" if self.category[place] is None else f", {self.category[place]}"
         value, lower, upper = (float(part[place]) for part in (self.value, self.lower, self.upper))
@@ -413,7 +413,7 @@ def _group_shares(unit: Ints, hit: Bools, group: Ints, count: int) -> Shares:
 
 def _guarantee(facts: RowFacts, chosen: Finding | None) -> Guarantee:
     """What holds of each interval, and what that rests on."""
-    rows, name, about = facts.verified_rows, "verified_at_random", "these rows"
+    rows, name, about = facts.verified_rows, "verified_at_random", "all rows at hand"
     if facts.group is not None:
         rows, name, about = np.unique(facts.group[rows]), "groups_at_random", "all such groups"
     if facts.group is not None and len(rows) < FEWEST_GROUPS:
@@ -423,6 +423,6 @@ def _guarantee(facts: RowFacts, chosen: Finding | None) -> Guarantee:
     if chosen is not None:
         drawn = Premise(name, "refuted by the data", chosen.sentence, drawn.values)
     premises = drawn, Premise("verified_right", "stated by you"), Premise("labels_unseen", "assumed")
-    subject = f"each interval, by itself, contains the figure of {about}"
+    subject = f"each interval, by itself, contains the true value of its figure for {about}"
     claim = Claim("figures", 1 - _DELTA, "shares of verified rows", premises, delta=_DELTA, subject=subject)
     return Guarantee("Estimates", "", len(facts.verified_rows), 1 - _DELTA, (claim,))

@@ -159,7 +159,7 @@ class LabelRule:
             return (last,)
         named = format_classes([f"{name!r} ({n:,})" for name, n in short.items()])
         why = f"confidence {float(level):g} needs at least {fewest_rows(level):,} {self._unit} of a class"
-        return f"Too few {self._unit}: {named}. These classes are in every set, because {why}.", last
+        return (f"Too few {self._unit}: {named}. Every set contains such a class, because {why}.",)
 
     @property
     def _names(self) -> tuple[Any, ...]:
