@@ -192,7 +192,8 @@ def test_what_is_printed_says_what_is_guaranteed_stated_and_assumed(panel):
     y, _, votes = panel
     told = " ".join(str(estimate(votes, verify(y, 100))).split())
     assert told.startswith("100 of 600 rows are verified.")
-    assert "each interval, by itself, contains the true value of its figure for all rows at hand, in 19 of 20 draws" in told
+    held = "each interval, by itself, contains the true value of its figure for all rows at hand"
+    assert f"{held}, in 19 of 20 draws" in told
     assert re.search(r"You state: the 100 verified rows were drawn at random; the verified labels are right", told)
     assert "neither the model nor the annotators saw the verified labels" in told
     assert re.search(r"Note: \d+ more verified rows bring all shares to about ± 3 points\.", told)
