@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from setwise import metrics
 from setwise.cli import options as opt
@@ -12,10 +12,6 @@ from setwise.cli.screen import Screen
 from setwise.errors import DataError
 from setwise.report import report_sets
 from setwise.streams.engines import run_local
-
-if TYPE_CHECKING:
-    from setwise.drift.comparison import Comparison
-    from setwise.tables.table_files import TableFiles
 
 _WORST = 10  # classes that are shown
 EXAMPLES = (
@@ -31,19 +27,11 @@ EXAMPLES = (
 def evaluate(
     *,
     file: Annotated[list[Path], opt.FILES],
-    truth: Annotated[str | None, opt.TRUTH] = None,
     right: Annotated[str | None, opt.RIGHT] = None,
-    candidates: Annotated[str | None, opt.CANDIDATES] = None,
-    labels: Annotated[Path | None, opt.LABELS] = None,
-    key: Annotated[str | None, opt.KEY] = None,
-    by: Annotated[str | None, opt.BY] = None,
-    groups: Annotated[str | None, opt.GROUPS] = None,
-    column: Annotated[str, opt.SETS_COLUMN] = "labels",
+    about: opt.KnownOptions,
     report_to: Annotated[Path | None, opt.REPORT_TO] = None,
-    separator: Annotated[str, opt.SEPARATOR] = "|",
     ordered: Annotated[bool, opt.ORDERED] = False,
     classes: Annotated[str | None, opt.CLASSES] = None,
-    text: opt.TextOptions,
     engines: opt.EngineOptions,
     display: opt.ScreenOptions,
 ) -> None:
@@ -51,74 +39,47 @@ def evaluate(
     from setwise.streams.comparison_notes import read_note  # Arrow is loaded for files
     from setwise.streams.evaluated_tables import evaluate_table
     from setwise.tables.arrow_reading import is_table
-    from setwise.tables.rows import RowRequest, read_rows
+    from setwise.tables.rows import read_rows
     from setwise.tables.set_files import read_predicted
     from setwise.tables.table_files import MODEL_HEAD
 
     if model := next((one for one in file if Path(one, MODEL_HEAD).is_file()), None):
         remedy = "write them first: setwise predict MODEL FILE --out sets.csv"
         raise DataError(f"{model}: is a model, and evaluate reads prediction sets", remedy)
+    truth, candidates, by = about.truth, about.candidates, about.by
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
     if right is not None and (truth is None or report_to is not None):
         raise ValueError("--right: counts labels of --truth COLUMN, and no report shows that; leave out --right.")
-    if key is not None and labels is None:
+    if about.key is not None and about.labels is None:
         raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
-    screen, runs = display.screen(), engines.workers()
-    order = opt.split_labels(classes, separator)
-    sets = text.files(file)
-    others = text.files(labels)
-    if report_to is None and others is None and is_table(sets):
-        with screen.working(f"reading {sets}"):
-            named: dict[str, Any] = {"truth": truth, "candidates": candidates, "by": by, "groups": groups}
-            told: dict[str, Any] = {"separator": separator, "classes": order, "ordered": ordered, "engine": runs}
-            told["right"] = opt.right_of(right)
-            result = evaluate_table(sets, column, **named, **told)
-            compared = read_note(sets)
-        _finish(screen, sets, result, compared)
-        return
-    if runs is not run_local:
-        raise ValueError("--engine: a report, and --labels, need all rows in this process; leave out --engine.")
+    screen, runs, sets = display.screen(), engines.workers(), about.files(file)
+    told: dict[str, Any] = {"separator": about.separator, "classes": opt.split_labels(classes, about.separator)}
     with screen.working(f"reading {sets}"):
-        beside = candidates if labels is None else None
-        predicted, _ = read_predicted(sets, column, candidates=beside, separator=separator, classes=order)
-        request = RowRequest(
-            source=sets,
-            labels=others,
-            key=key,
-            candidates=candidates,
-            truth=truth,
-            by=by,
-            carry=[groups] if groups else [],
-            features=(),
-            classes=predicted.classes.tolist(),
-            separator=separator,
-            several=right is not None,
-        )
-        rows = read_rows(request)
-        known: dict[str, Any] = {"y": rows.truth, "candidates": candidates and rows.candidates, "by": rows.by}
-        known["groups"] = rows.carried[groups] if groups else None
-        result = metrics.evaluate(predicted, **known, ordered=ordered, truth=opt.right_of(right))
+        if report_to is None and about.labels is None and is_table(sets):
+            told |= {"ordered": ordered, "engine": runs, "right": opt.right_of(right), "groups": about.groups}
+            result = evaluate_table(sets, about.column, truth=truth, candidates=candidates, by=by, **told)
+        else:
+            if runs is not run_local:
+                remedy = "leave out --engine"
+                raise ValueError(f"--engine: a report, and --labels, need all rows in this process; {remedy}.")
+            beside = candidates if about.labels is None else None
+            predicted, _ = read_predicted(sets, about.column, candidates=beside, **told)
+            carry = [about.groups] if about.groups else []
+            several = {"classes": predicted.classes.tolist(), "several": right is not None}
+            rows = read_rows(about.request(sets, carry=carry, **several))
+            known: dict[str, Any] = {"y": rows.truth, "candidates": candidates and rows.candidates, "by": rows.by}
+            known["groups"] = rows.carried[about.groups] if about.groups else None
+            result = metrics.evaluate(predicted, **known, ordered=ordered, truth=opt.right_of(right))
         compared = read_note(sets)
     if report_to is not None:
         report_sets(report_to, predicted, settings={"sets": sets.name}, comparison=compared, **known)
-    _finish(screen, sets, result, compared, report_to)
-
-
-def _finish(
-    screen: Screen,
-    sets: TableFiles,
-    result: dict[str, Any],
-    compared: Comparison | None,
-    report: Path | None = None,
-) -> None:
-    """Says what was found."""
     _show(screen, result)
     if compared is not None:
-        warnings.warn(f"{sets}: {compared.sentence}", stacklevel=3)
+        warnings.warn(f"{sets}: {compared.sentence}", stacklevel=2)
         result["comparison"] = compared.to_dict()
-    if report is not None:
-        screen.say(f"wrote {report}")
+    if report_to is not None:
+        screen.say(f"wrote {report_to}")
     screen.emit(result)
 
 

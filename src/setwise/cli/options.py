@@ -463,6 +463,27 @@ class TextOptions:
 
 
 @dataclass(frozen=True)
+class KnownOptions(TextOptions):
+    """What is known of rows whose sets are looked at, and which columns of which files say it."""
+
+    truth: Annotated[str | None, TRUTH] = None
+    candidates: Annotated[str | None, CANDIDATES] = None
+    labels: Annotated[Path | None, LABELS] = None
+    key: Annotated[str | None, KEY] = None
+    by: Annotated[str | None, BY] = None
+    groups: Annotated[str | None, GROUPS] = None
+    column: Annotated[str, SETS_COLUMN] = "labels"
+    separator: Annotated[str, SEPARATOR] = "|"
+
+    def request(self, source: TableFiles, **others: Any) -> RowRequest:
+        """What is known of the rows of a table."""
+        from setwise.tables.rows import RowRequest  # Arrow is loaded for files
+
+        named = {name: getattr(self, name) for name in ("truth", "candidates", "key", "by", "separator")}
+        return RowRequest(source=source, labels=self.files(self.labels), features=(), **named, **others)
+
+
+@dataclass(frozen=True)
 class VoteOptions:
     """The columns of a table of votes."""
 

@@ -46,24 +46,16 @@ def report(
     ] = None,
     out: Annotated[Path, opt.option("--out FILE", "HTML file to write.")] = Path("report.html"),
     probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
-    truth: Annotated[str | None, opt.TRUTH] = None,
-    candidates: Annotated[str | None, opt.CANDIDATES] = None,
-    labels: Annotated[Path | None, opt.LABELS] = None,
+    about: opt.KnownOptions,
     votes: Annotated[Path | None, opt.VOTES_FILE] = None,
-    key: Annotated[str | None, opt.KEY] = None,
     vote_table: opt.VoteOptions,
-    by: Annotated[str | None, opt.BY] = None,
-    groups: Annotated[str | None, opt.GROUPS] = None,
     ids: Annotated[
         str | None, opt.option("--ids COLUMN", "Column with the names of rows, which the page then shows.")
     ] = None,
     confidence_level: Annotated[float | None, opt.MODELS_CONFIDENCE] = None,
     image: Annotated[str | None, _IMAGE] = None,
     loading: opt.ModelOptions,
-    column: Annotated[str, opt.SETS_COLUMN] = "labels",
     title: Annotated[str | None, opt.option("--title TEXT", "Title of the page.", opt.PRINTED)] = None,
-    separator: Annotated[str, opt.SEPARATOR] = "|",
-    text: opt.TextOptions,
     force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
@@ -75,9 +67,12 @@ def report(
     if (run / _RUN).is_file():
         noted = _read_run(run / _RUN)
         run, file = run / noted["model"], file or run / noted["data"]
-        truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
-        by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
-    if key is not None and labels is None and votes is None:
+        image, title = image or noted.get("image"), title or noted.get("title")
+        columns: dict[str, Any] = {
+            name: getattr(about, name) or noted.get(name) for name in ("truth", "candidates", "by")
+        }
+        about = replace(about, **columns)
+    if about.key is not None and about.labels is None and votes is None:
         raise ValueError(
             "--key: matches the rows of --labels or --votes FILE, which is not given; leave out --key."
         )
@@ -88,31 +83,23 @@ def report(
             "or the folder of a run."
         )
     from setwise.tables.importers.vote_sources import import_votes  # Arrow, for files
-    from setwise.tables.rows import RowRequest
 
-    given = {"title": title, "confidence_level": confidence_level, "ids": ids, "groups": groups}
+    given = {"title": title, "confidence_level": confidence_level, "ids": ids, "groups": about.groups}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if votes is not None and key is None:  # about other rows
-        options["votes"] = import_votes(text.files(votes), vote_table.columns).votes
+    if votes is not None and about.key is None:  # about other rows
+        options["votes"] = import_votes(about.files(votes), vote_table.columns).votes
     with screen.working(f"reporting on {source}"):
-        request = RowRequest(
-            source=text.files(source),
-            labels=text.files(labels),
-            votes=votes and key and text.files(votes),
+        request = about.request(
+            about.files(source),
+            votes=votes and about.key and about.files(votes),
             vote_columns=vote_table.columns,
-            key=key,
-            candidates=candidates,
-            truth=truth,
-            by=by,
-            carry=list(filter(None, [ids, groups])),
-            features=(),
-            separator=separator,
+            carry=list(filter(None, [ids, about.groups])),
             missing="empty",
         )
         if probabilities is not None:
             made = _of_calibration(out, run, request, options)
         elif source is run:
-            made = _of_sets(out, column, request, options)
+            made = _of_sets(out, about.column, request, options)
         else:
             made = _of_model(out, run, request, options, image, loading)
     size = made.stat().st_size

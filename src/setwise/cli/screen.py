@@ -126,7 +126,7 @@ class Screen:
         """A bar; calls of what it gives move it forward by so many rows."""
         if not self.shows_progress:
             with self.working(title):
-                yield _ignore
+                yield lambda _rows: None
             return
         with bar_on_stderr(title, total) as (bar, task):
             yield lambda rows: bar.advance(task, rows)
@@ -164,10 +164,6 @@ def claims(model: Any, confidence_level: float) -> dict[str, Any]:
         "strategy": {"asked": parts[0].strategy.name, "used": made.strategy},
         "guarantee": made.to_dict(),
     }
-
-
-def _ignore(_rows: int) -> None:
-    return
 
 
 def _plain(value: Any) -> Any:

@@ -113,7 +113,9 @@ def triage(
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
     in_parts = _are_folders(out, review, [pages.page, report], choose, runs)
-    source = _rows_to_decide(about, file, probabilities)
+    if file and probabilities is not None:
+        raise ValueError("--probabilities: this file holds the rows to decide; leave out FILE.")
+    source = about.files(probabilities or file)
     request = about.request(source, candidates=candidates, features=(), missing="empty")
     asked: dict[str, Any] = {"max_error": max_error, "mode": mode, "look": look, "by": by}
     if in_parts:
@@ -147,13 +149,6 @@ def triage(
     told += made.remarks(review)
     counts = {"rows": made.n, "checked": len(made.checked), "undecided": len(made.undecided)}
     _say(screen, made.found, out, review, counts, *told, kept=made.kept)
-
-
-def _rows_to_decide(about: opt.RowOptions, file: list[Path] | None, probabilities: Path | None) -> Any:
-    """The table of the rows: a file, or one of probabilities."""
-    if file and probabilities is not None:
-        raise ValueError("--probabilities: this file holds the rows to decide; leave out FILE.")
-    return about.files(probabilities or file)
 
 
 def _are_folders(
