@@ -75,6 +75,10 @@ def test_a_mask_will_do():
         ({"candidates": [["a"], [], ["a"], ["a"], ["a"]]}, "candidates: row 1 is empty"),
         ({"y": Y, "by": ["x"]}, "by: 1 entries"),
         ({"y": Y, "delta": 2}, "delta"),
+        ({"y": [["a", None]] * 5, "truth": "all"}, "y: row 0: a label is missing"),
+        ({"y": [None, None, ["a"], ["a", float("nan")], "a"], "truth": "one"}, "y: row 3: a label is missing"),
+        ({"y": Y, "truth": 0}, "truth: 0 is not known"),
+        ({"candidates": [["a"]] * 5, "truth": "all"}, "truth: counts right labels, and no row has any"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

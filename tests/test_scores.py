@@ -379,5 +379,7 @@ def test_nodes_refuse_what_does_not_fit(rng):
         Nodes({"a": [0, 1, 2]}).score(p)
     with pytest.raises(ValueError, match="neither text nor a plain number"):
         Nodes({"a": [("x", "y")]})
+    with pytest.raises(ValueError, match="tree: the node None is neither text"):
+        Nodes({None: [0, 1]})
     with pytest.raises(ValueError, match="needs the probabilities of all labels"):
         conformalize(TopK.of(p, 2), y, conformity_score=Nodes({"a": [0, 1, 2, 3, 4]}))

@@ -127,6 +127,10 @@ class SetCounts:
         sets = sets if isinstance(sets, LabelSets) else LabelSets.from_mask(sets)
         if y is None and candidates is None:
             raise ValueError("evaluate: give y (true labels) or candidates (candidate sets).")
+        if y is None and truth is not None:
+            raise InputError(
+                "truth: counts right labels, and no row has any", Remedy("y", None, "for these"), "leave it out"
+            )
         if self._vocabulary is not None and not self._vocabulary.same_order(sets.vocabulary):
             raise ValueError("sets: these have other classes than those before; declare the same for all.")
         self._vocabulary = sets.vocabulary
@@ -191,7 +195,7 @@ class SetCounts:
         known, where, labels = _right_labels(y, len(sets), truth)
         inside, sizes = sets[known[where]].contains(labels), sets.sizes[known]
         found, right = (np.bincount(where, weights, minlength=len(known)) for weights in (inside, None))
-        covered = found >= count_needed(right, read_truth(truth or "all"))
+        covered = found >= count_needed(right, read_truth("all" if truth is None else truth))
         codes = sets.vocabulary.encode(labels)
         if (codes == UNKNOWN).any() and not self._unknown:
             self._unknown = [labels.tolist()[int(np.argmax(codes == UNKNOWN))]]
@@ -341,7 +345,11 @@ def _right_labels(y: Any, n: int, truth: Truth) -> tuple[Ints, Ints, Array]:
     listed = [list(dict.fromkeys(rows[i])) for i in known]
     if [] in listed:
         raise ValueError(f"y: row {known[listed.index([])]} has no right label; give None for rows to leave out.")
-    return known, np.repeat(np.arange(len(known)), [*map(len, listed)]), label_array([*chain(*listed)])
+    where, labels = np.repeat(np.arange(len(known)), [*map(len, listed)]), label_array([*chain(*listed)])
+    if (gone := missing_labels(labels)).any():
+        row = known[where[gone.argmax()]]
+        raise InputError(f"y: row {row}: a label is missing (None or NaN)", "remove it from the set")
+    return known, where, labels
 
 
 def _gaps(sets: LabelSets) -> Bools:

@@ -385,9 +385,8 @@ class Nodes(_Joint):
 
     def __post_init__(self) -> None:
         pairs = [(parent, child) for parent, below in children_of(self.tree).items() for child in below]
-        odd = next((node for pair in pairs for node in pair if not isinstance(node, (str, int, float))), None)
-        if odd is not None:
-            raise ValueError(f"tree: the node {odd!r} is neither text nor a plain number.")
+        if odd := [node for pair in pairs for node in pair if not isinstance(node, (str, int, float))]:
+            raise ValueError(f"tree: the node {odd[0]!r} is neither text nor a plain number.")
         object.__setattr__(self, "tree", tuple(pairs))
         object.__setattr__(self, "classes", None if self.classes is None else tuple(self.classes))
 

@@ -491,6 +491,15 @@ def test_rows_verified_to_have_no_right_label_are_an_error_or_left_out(several, 
     assert library.load("m.cal").evidence.n == 99
 
 
+def test_rows_whose_only_evidence_is_an_empty_cell_are_an_error_or_left_out(several, capsys):
+    asked = ("conformalize", "--candidates", "seen", "--ignore", "id", "--ignore", "said", "--out", "m.cal")
+    asked += ("--probabilities", "scores.csv", "--right", "one")
+    assert "row 100 has no right label (200 such rows); use --empty drop" in failure(capsys, *asked)
+    assert "not all of these are right" in failure(capsys, *asked, "--missing", "full")
+    said(capsys, *asked, "--empty", "drop")
+    assert library.load("m.cal").evidence.n == 100
+
+
 def test_evaluate_counts_right_labels_as_sets_were_calibrated(several, capsys):
     _, sets, shown = several
     for right, truth in {"all": "all", "one": "one", "0.6": 0.6}.items():

@@ -253,3 +253,17 @@ def test_verified_labels_may_come_in_any_column_of_sets(rows):
     expected = conformalize(P, S, verified=lists, truth="all").threshold(0.9)
     for column in (pa.array(lists), pd.Series(lists), LabelSets.from_mask(right), map(tuple, lists)):
         assert conformalize(P, S, verified=column, truth="all").threshold(0.9) == expected
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_rows_that_were_given_every_label_do_not_count_as_right_in_all(rows, truth):
+    """With ``truth="one"`` such a row would be covered by its most probable label, and thresholds be too small."""
+    P, right, _ = rows
+    known = [np.flatnonzero(row).tolist() if i % 3 else None for i, row in enumerate(right)]
+    filled = LabelSets.from_lists(known, classes=range(5), missing="full")
+    for sets in (filled, LabelSets.from_lists(known, range(5), missing="empty").fill_empty()):
+        with pytest.raises(
+            ValueError, match="rows without labels were given every label, and not all of these are"
+        ):
+            conformalize(P, sets, truth=truth)
+    assert conformalize(P, filled, verified=verified(right), truth=truth).setting.filled

@@ -1,5 +1,6 @@
 """Trees: nodes that hold sets, against every choice of nodes there is."""
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -113,3 +114,18 @@ def test_sets_of_nodes_become_the_leaves_of_all():
         [],
         CLASSES,
     ]
+
+
+def test_long_branches_need_no_memory_for_every_pair_of_their_nodes():
+    n = 1500
+    chain = {f"to {i}": [i, f"to {i + 1}"] for i in range(n - 1)} | {f"to {n - 1}": [n - 1]}
+    sets = LabelSets.from_lists([range(0, n, 2)] * 20, classes=range(n))
+    sets.rows  # noqa: B018 - read before memory is measured
+    tracemalloc.start()
+    try:
+        nodes = sets.to_nodes(chain, at_most=3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert nodes.to_lists() == [[0, 2, "to 4"]] * 20
+    assert peak < 60 * 2**20

@@ -59,7 +59,8 @@ def conformalize(
     rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
         found_later = opt.is_found(by, *filter(None, (source, labelled)))
-        reading: dict[str, Any] = {"candidates": candidates, "missing": missing or "error"}
+        left = "empty" if truth is not None and not about.verified else "error"  # --empty says what becomes of them
+        reading: dict[str, Any] = {"candidates": candidates, "missing": missing or left}
         several: dict[str, Any] = {} if truth is None else {"truth": opt.right_of(truth)}
         columns = {"by": None if found_later else by, "carry": carry or [], "features": (), **reading}
         request = about.request(source, labelled, **columns, several=bool(several))

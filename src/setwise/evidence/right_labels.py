@@ -68,6 +68,9 @@ def leave_out_empty(
         raise InputError("empty: only where several labels may be right", Remedy("truth", "all", "to state that"))
     if not truth:
         return rows, sets, facts, -1
+    if facts.right is None and sets.completed:
+        problem = "candidates: rows without labels were given every label, and not all of these are right"
+        raise InputError(problem, "leave their sets empty", "leave these rows out")
     name, right = ("candidates", sets) if facts.right is None else ("verified", facts.right)
     known = np.arange(len(sets)) if facts.right is None else facts.verified_rows
     none, kept = known[right.sizes[known] == 0], known[right.sizes[known] > 0]

@@ -59,6 +59,8 @@ class Tree:
     """How many leaves are below it."""
     leaf: Ints
     """The node of each class."""
+    depth: Ints
+    """How many nodes are above it; none above node 0."""
 
     @classmethod
     def read(cls, tree: TreeLike, classes: Sequence[Hashable], at_most: int) -> Tree:
@@ -78,18 +80,19 @@ class Tree:
         if (roots := len(pending)) > at_most:
             problem = f"at_most: the tree has {roots} roots, and a set may hold leaves of all"
             raise InputError(problem, Remedy("at_most", roots), "put one node above the roots")
-        number, parents = dict[Hashable, int](), [0]
+        number, parents, depth = dict[Hashable, int](), [0], [0]
         while pending:
             node, over = pending.pop()
             number[node] = len(parents)
             pending += [(child, len(parents)) for child in reversed(children[node])]
             parents.append(over)
+            depth.append(depth[over] + 1)
         parent, behind = np.array(parents), np.arange(1, len(parents) + 1)
         for node in range(len(parents) - 1, 0, -1):
             behind[parent[node]] = max(behind[parent[node]], behind[node])
         leaves = np.append(0, np.cumsum(behind == np.arange(1, len(behind) + 1)))
         leaf = np.array([number[label] for label in classes], dtype=np.intp)
-        return cls([*number], parent, behind, leaves[behind] - leaves[:-1], leaf)
+        return cls([*number], parent, behind, leaves[behind] - leaves[:-1], leaf, np.array(depth))
 
     def cover(self, rows: Ints, codes: Ints, at_most: int) -> tuple[Ints, Ints]:
         """The (row, node) pairs of at most so many nodes for each row whose leaves hold its classes.
@@ -98,11 +101,13 @@ class Tree:
         a place to the end of its row cost with r nodes. Either the node is named, for its leaves (and 1, so that
         fewer nodes win a tie), and the others begin behind it; or they begin with the next place.
         """
-        n, node, touched = len(self.parent), self.leaf[codes], [rows[:0]]
-        while len(node):
-            touched.append(rows * n + node)
-            rows, node = rows[self.parent[node] > 0], self.parent[node][self.parent[node] > 0]
-        keys = np.unique(np.concatenate(touched))
+        n, deep = len(self.parent), self.depth[self.leaf[codes]]
+        held, above, touched = rows * n + self.leaf[codes], rows[:0], [rows[:0]]
+        for depth in range(deep.max(initial=0), 0, -1):  # each place once, however long the branches
+            touched.append(np.unique(np.concatenate([above, held[deep == depth]])))
+            row, node = np.divmod(touched[-1], n)
+            above = row * n + self.parent[node]
+        keys = np.sort(np.concatenate(touched))
         row, node = np.divmod(keys, n)
         end, jump = (np.searchsorted(keys, row * n + until) for until in (n, self.behind[node]))
         jump[jump == end] = len(keys)
