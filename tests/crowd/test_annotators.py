@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from setwise import Annotators, Votes, annotators
+from setwise import Annotators, MisuseWarning, Votes, annotators
 from setwise.crowd.alpha import krippendorff_alpha
 from tests.conftest import labels_from, simplex
 
@@ -249,7 +249,9 @@ def test_intervals_of_three_or_four_annotators_come_with_a_caution(rng):
     answers = np.where(rng.random((60, 6)) < 0.8, y, 1 - y)
     for people, careful in ((2, False), (3, True), (4, True), (6, False)):
         found = annotators(Votes.from_matrix(answers[:, :people]))
-        assert ("too narrow for so few annotators" in " ".join(repr(found).split())) is careful
+        told = " ".join(repr(found).split())
+        assert ("too narrow for so few annotators" in told) is careful
+        assert ("The answers of so few can hardly contradict that." in told) is (people == 3)
 
 
 def copying_panel(rng, n=1500):
@@ -271,6 +273,7 @@ def draw(rng, y, m):
     return verified
 
 
+@pytest.mark.filterwarnings("ignore:verified. not a random choice")  # in 1 of 100 draws
 @pytest.mark.parametrize("m", [40, 100, 300])
 def test_intervals_from_verified_rows_hold_however_annotators_copy_each_other(rng, m):
     held = []
@@ -305,6 +308,57 @@ def test_where_errors_are_shared_no_accuracy_is_told_without_verified_rows(rng):
     assert "accuracy" not in repr(found).splitlines()[1]
     assert "Verify 100 rows drawn at random" in " ".join(repr(found).split())
     assert found.to_dict()["annotators"][0]["accuracy"] is None
+
+
+def test_where_annotators_avoid_each_other_no_accuracy_is_told_either(rng):
+    y, who_errs = rng.integers(0, 2, 1000), rng.integers(0, 5, (1000, 1))
+    said = np.where(who_errs == np.arange(4), 1 - y[:, None], y[:, None])  # at most one of them in a row
+    found = annotators(named(said, 2))
+    assert found.dependence.refuted
+    assert np.isnan(found.accuracy).all()
+    assert "avoid each other's answers" in " ".join(repr(found).split())
+
+
+def test_rows_chosen_because_they_are_easy_void_the_intervals(rng):
+    y, cells = crowd(rng, 600, 3)
+    votes, verified = named(cells, 3), np.full(600, None)
+    easy = np.argsort(-votes.counts.max(axis=1), kind="stable")[100:200]
+    verified[easy] = y[easy]
+    with pytest.warns(MisuseWarning, match="not a random choice"):
+        found = annotators(votes, verified)
+    told = " ".join(repr(found).split())
+    assert "Guaranteed: nothing about these intervals. Contradicted: the 100 rows were drawn at random" in told
+    assert "Best:" not in told
+
+
+def test_the_best_annotator_may_be_one_whose_answers_were_not_verified(rng):
+    y, cells = crowd(rng, 600, 3, (0.98, *[0.6] * 20), answered=0.1)
+    verified = draw(rng, y, 100)
+    cells[verified != None, 0] = None  # noqa: E711 - elementwise
+    found = annotators(named(cells, 3), verified)
+    assert found.best[-1] == "a0"
+    assert not found.members.beaten
+    assert "is right more often than every annotator" not in " ".join(repr(found).split())
+
+
+def test_the_panel_beats_all_only_if_verified_rows_show_it_of_each(rng):
+    y, cells = crowd(rng, 800, 3, [0.6] * 15)
+    verified = draw(rng, y, 400)
+    assert annotators(named(cells, 3), verified).members.beaten
+    cells[:, 0] = None
+    cells[np.flatnonzero(verified == None)[:10], 0] = 0  # noqa: E711 - elementwise
+    assert not annotators(named(cells, 3), verified).members.beaten
+
+
+def test_who_answers_easy_rows_is_compared_by_the_rows_that_two_answered(rng):
+    y, cells = crowd(rng, 2000, 2, (0.9, 0.99, 0.6))
+    hard = np.arange(2000) % 2 == 0
+    cells[hard, 0] = None
+    cells[hard, 1] = np.where(rng.random(hard.sum()) < 0.6, y[hard], 1 - y[hard])
+    found = annotators(named(cells, 2), draw(rng, y, 400))
+    assert found.accuracy[0] > found.accuracy[1]
+    assert found.best[0] == "a1"
+    assert "By rows that two answered, a1 is the most accurate" in " ".join(repr(found).split())
 
 
 def test_whoever_wrote_the_verified_labels_is_left_out(rng):

@@ -230,6 +230,13 @@ def test_an_annotator_whose_answers_are_the_verified_labels_is_left_out(panel):
     assert "expert" not in found.name.tolist()
 
 
+def test_an_annotator_called_like_the_consensus_is_told_from_it(panel):
+    y, cells, _ = panel
+    votes = Votes.from_matrix(cells[:, :3], annotators=["ann", "consensus", "bob"])
+    found = estimate(votes, verify(y, 100, 0))
+    assert found.name[found.what == "accuracy"].tolist() == ["consensus", "ann", "bob", "annotator consensus"]
+
+
 def test_what_cannot_be_estimated_is_refused(panel):
     y, _, votes = panel
     with pytest.warns(MisuseWarning, match="no row has a label"), pytest.raises(InputError, match="needs verified"):

@@ -55,6 +55,16 @@ def test_good_annotators_beside_guessers_are_no_copies(rng):
     assert (find_resemblance(votes).weights == 1).all()
 
 
+def test_a_common_error_or_two_of_good_annotators_make_no_copies():
+    accused = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 5, 500)
+        votes = panel([noisy(rng, y, 0.96, 5) for _ in range(10)], 5)
+        accused += (find_resemblance(votes, np.where(np.arange(500) < 30, y, -1)).weights < 1).any()
+    assert accused <= 1
+
+
 def test_of_few_annotators_or_common_rows_nothing_is_said(rng):
     y = rng.integers(0, 3, 400)
     assert np.isnan(find_resemblance(panel([noisy(rng, y, 0.8) for _ in range(5)])).effective_votes)

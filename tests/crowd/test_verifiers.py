@@ -96,3 +96,8 @@ def test_sets_with_the_verifier_among_the_annotators_are_sets_without(rng, crowd
         found = conformalize(p, with_expert(cells, y, rows), verified=verified, random_state=0)
     assert found.threshold(0.9) == wanted.threshold(0.9)
     assert found.guarantee().promised == 0.9
+
+
+def test_votes_without_a_class_are_refused():
+    with pytest.raises(ValueError, match="there is no answer"):
+        triage(Votes.from_lists([]), [], max_error=0.1)

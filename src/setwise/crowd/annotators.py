@@ -19,15 +19,18 @@ from setwise.crowd.rectified_shares import annotator_shares, single_answers
 from setwise.crowd.resemblance import Resemblance, find_resemblance
 from setwise.crowd.verifiers import add_verified
 from setwise.errors import check_length
+from setwise.evidence.evidence import gather
+from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import refuse_sole_answers
-from setwise.findings import format_p_value, join_names
+from setwise.evidence.verified_rows import compare_verified, refuse_sole_answers, warn_about_choice
+from setwise.findings import Finding, format_p_value, join_names
 from setwise.guarantees import format_lines
 from setwise.labels.coerce import as_candidates
 from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
-from setwise.probabilities.dense import as_probabilities
+from setwise.probabilities.dense import DenseRows, as_probabilities
 from setwise.ranks import binomial_bounds, clopper_pearson
+from setwise.scores import LAC
 
 _FEW = 10  # answers; an annotator with fewer gets no other remark
 _ODD = 0.01  # how improbable the same answer every time must be to be remarked
@@ -89,6 +92,7 @@ class Annotators:
     found: Consensus = field(repr=False)
     reference: Ints = field(repr=False)
     members: Members | None = field(repr=False)
+    chosen: Finding | None = field(repr=False)
     ordered: bool = False
 
     @property
@@ -104,7 +108,10 @@ class Annotators:
 
     @property
     def best(self) -> list[Hashable]:
-        """The annotators who may be the best, the most accurate first; in 19 of 20 draws the best is among them."""
+        """The annotators who may be the best, the most accurate first; in 19 of 20 draws the best is among them.
+
+        Two are compared by the rows that both answered; the best is the one whom no other beats there.
+        """
         found = np.zeros(0, dtype=int) if self.members is None else self.members.best
         return list(self.names[found[np.argsort(-self.accuracy[found], kind="stable")]])
 
@@ -143,7 +150,7 @@ class Annotators:
         agreed = f"{self.alpha:.2f}, where 0 is luck and 1 is full agreement ({by})."
         if not np.isnan(self.effective_votes):
             how = "verified rows" if self.verified else "what the others say"
-            each = f"{self.answers.sum() / max(np.count_nonzero(self.found.votes.sizes), 1):.3g}"
+            each = f"{self.found.resemblance.per_row:.3g}" if self.found.resemblance else ""
             told = f"The {each} answers to a row tell as much as about {self.effective_votes:.2g} from unrelated"
             agreed += f" {told} annotators, judged by {how}."
         groups = [join_names([str(name) for name in group], _SHOWN) for group in self.near_copies[:_NAMED]]
@@ -155,6 +162,9 @@ class Annotators:
     @property
     def basis(self) -> list[tuple[str, str]]:
         """What accuracies and intervals rest on, as headed lines."""
+        if self.chosen is not None:
+            stated = f"the {self.verified:,} rows were drawn at random ({self.chosen.sentence})."
+            return [("Guaranteed", "nothing about these intervals."), ("Contradicted", stated)]
         if self.verified:
             return [
                 (
@@ -170,16 +180,20 @@ class Annotators:
         if found is None:
             told = "too few rows have two answers to test whether annotators err independently."
             return [("Not known", f"how often each is right: {told} {_VERIFY}")]
-        if found.refuted and found.excess > 0:
-            told = f"annotators share their errors ({format_p_value(found.p_value)})."
+        if found.refuted:
+            how = "share their errors" if found.excess > 0 else "avoid each other's answers"
+            told = f"annotators {how} ({format_p_value(found.p_value)})."
             return [("Not known", f"how often each is right: {told} {_VERIFY}")]
         if np.isnan(self.accuracy).all():
             return [("Not known", "how often each is right: too few others answered the same rows.")]
+        known = np.count_nonzero(~np.isnan(self.accuracy))
         tested = f"A test finds nothing against that ({format_p_value(found.p_value)})."
+        if known < _TOO_FEW:  # such a model fits whatever they answer
+            tested = "The answers of so few can hardly contradict that."
         lines = [
             ("Assumed", f"annotators err independently, and answer rows whatever their label. {tested}"),
         ]
-        if np.count_nonzero(~np.isnan(self.accuracy)) <= _TOO_FEW:
+        if known <= _TOO_FEW:
             few = "intervals, which are too narrow for so few annotators: each treats the others as known."
             lines.append(("Look out for", few))
         return lines
@@ -188,9 +202,11 @@ class Annotators:
     def _comparison(self) -> list[tuple[str, str]]:
         """What verified rows say of the best annotator and of the panel."""
         best, found = self.best, self.members
-        if found is None or not best:
+        if found is None or not best or len(self) < 2:
             return []
-        first, others = f"{best[0]} is the most accurate", len(best) - 1
+        everywhere = (self.answers == np.count_nonzero(self.found.votes.sizes)).all()
+        first = f"{'' if everywhere else 'By rows that two answered, '}{best[0]} is the most accurate"
+        others = len(best) - 1
         some = f"{best[1]} may be as good" if others == 1 else f"{others:,} others may be as good"
         told = "no other is as good" if not others else some
         panel = f"{self.found.rule[0].upper()}{self.found.rule[1:]}"
@@ -347,14 +363,16 @@ def annotators(
         matrix, votes = _with_columns(probabilities, votes)
     votes, facts = add_verified(votes, verified)
     truth = facts.verified
+    sets = votes.candidates(missing="full")
     if truth is not None:
-        refuse_sole_answers("annotators", votes.candidates(missing="full"), truth)
+        refuse_sole_answers("annotators", sets, truth)
     alike = None if votes.annotator is None else find_resemblance(votes, truth)
     found = find_consensus(votes, matrix)
     confidence, rule = found.confidence, found.rule
     proposed = frozen(confidence.argmax(axis=1))
     row, who, label = single_answers(votes)
     agreement = _agreement(votes, row, who, label)
+    chosen = None
     if truth is None:
         met = np.bincount(who, np.bincount(row, minlength=len(votes))[row] > 1, len(votes.annotators))
         rates = agreement, *binomial_bounds(np.nan_to_num(agreement) * met, met, 0.05)
@@ -364,7 +382,10 @@ def annotators(
         accuracy, lower, upper = rates = annotator_shares(votes, truth)[:3]
         use = truth[row] != MISSING
         panel = np.where(truth == MISSING, 0.0, proposed == truth)
-        members = compare_members(row[use], who[use], truth[row[use]] == label[use], panel, len(votes.annotators))
+        answered = np.bincount(who, minlength=len(votes.annotators))
+        evidence = gather(LAC(), DenseRows(confidence), sets, RowFacts(verified=truth))
+        chosen = warn_about_choice(compare_verified(evidence, votes=votes), chances=False, groups=False)
+        members = compare_members(row[use], who[use], truth[row[use]] == label[use], panel, answered)
         confidence, rule = learn_consensus(find_consensus(votes, matrix, alike), truth)
     consensus = votes.classes[confidence.argmax(axis=1)].astype(object)
     if matrix is None:
@@ -391,6 +412,7 @@ def annotators(
         found,
         reference,
         members,
+        chosen,
         ordered,
     )
 
@@ -504,7 +526,7 @@ def _independent_accuracies(votes: Votes, found: Consensus, *, with_model: bool)
     """
     n = len(votes.annotators)
     held = None if votes.annotator is None else found.dependence
-    if votes.annotator is None or held is None or (held.refuted and held.excess > 0):
+    if votes.annotator is None or held is None or held.refuted:
         return np.full(n, np.nan), np.zeros(n), np.ones(n)
     compared = _comparable(votes, with_model=with_model)
     weight = np.ones(len(votes.row)) if votes.weight is None else votes.weight

@@ -305,7 +305,7 @@ def _answers(
         voices = {"consensus": (lead, support.max(axis=1))}
         differs = compare_verified(gather(LAC(), DenseRows(support), candidates, own), votes=given)
         row, who, label = single_answers(given)
-        names = given.annotators.tolist()
+        names = [f"annotator {name}" if name in _VOICES else name for name in given.annotators.tolist()]
         parts = [(who + 1 + (matrix is not None), row, label, others_agree(row, label, given.n_classes))]
     else:
         indptr, codes = given.rows

@@ -3,7 +3,8 @@
 Of the rows where one is right and the other wrong, a half is expected each way if both are right equally often.
 Verified rows drawn without replacement only make the exact test of that more careful. The annotators whom no other
 one beats at δ / (number of others) contain the best in 19 of 20 draws: it is left out only if one of these tests
-errs. The panel beats all of its annotators if it beats each by itself at δ.
+errs. Of one without a verified answer nothing is known, so that it may be the best, too. The panel beats all of its
+annotators if it beats each by itself at δ.
 """
 
 from __future__ import annotations
@@ -32,20 +33,24 @@ class Members:
     beaten: bool
 
 
-def compare_members(row: Ints, who: Ints, right: Ints, panel: Ints, people: int) -> Members:
-    """Compares annotators by single answers to verified rows; `panel` has the rows where the panel is right."""
-    shape = (len(panel), people)
+def compare_members(row: Ints, who: Ints, right: Ints, panel: Ints, answers: Ints) -> Members:
+    """Compares annotators by single answers to verified rows; `panel` has the rows where the panel is right.
+
+    `answers` are the numbers of all rows that each annotator answered.
+    """
+    shape = (len(panel), len(answers))
     given = sparse.csr_array((np.ones(len(row)), (row, who)), shape=shape)
     good = sparse.csr_array((right.astype(float), (row, who)), shape=shape)
     wrong = given - good
     only_panel, only_one = wrong.T @ panel, good.T @ (1 - panel)
     known = np.flatnonzero(given.sum(axis=0))
-    known = known[np.argsort(-given.sum(axis=0)[known], kind="stable")][:_MOST]
     better = known[_chance(only_one, only_panel)[known] <= _DELTA / max(len(known), 1)]
-    beaten = bool(len(known)) and bool((_chance(only_panel, only_one)[known] <= _DELTA).all())
+    beaten = len(known) and len(known) == np.count_nonzero(answers)
+    beaten = bool(beaten and (_chance(only_panel, only_one)[known] <= _DELTA).all())
+    known = known[np.argsort(-given.sum(axis=0)[known], kind="stable")][:_MOST]
     ahead = (good[:, known].T @ wrong[:, known]).toarray()  # [k, j]: k is right where j is wrong
     lost = (_chance(ahead, ahead.T) <= _DELTA / max(len(known) - 1, 1)).any(axis=0)
-    return Members(known[~lost], better, beaten)
+    return Members(np.setdiff1d(np.flatnonzero(answers), known[lost]), better, beaten)
 
 
 def _chance(won: Floats, lost: Floats) -> Floats:

@@ -2,7 +2,8 @@
 
 Two annotators err together if their errors are correlated over the rows that both answered. Verified labels tell
 errors; without them an answer counts as wrong where it differs from what most of the others say, the two left out.
-Near-copies err together and give the same answers too. They count once where the errors of the others are judged.
+Near-copies err together and give the same answers too, with more common errors than chance explains in any of the
+pairs. They count once where the errors of the others are judged.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scipy.spatial.distance import squareform
 from setwise._arrays import Bools, Floats, Ints, frozen
 from setwise.crowd.rectified_shares import single_answers
 from setwise.labels.votes import Votes
+from setwise.ranks import hypergeometric_cdf
 
 _ROWS = 20_000  # that are compared; of more rows a part is used
 _MET = 1e8  # pairs of answers to the same row that are counted
@@ -28,6 +30,7 @@ _COMMON = 50  # rows that a pair must have answered; of pairs with fewer nothing
 _JUDGED = 20  # of them with a known truth
 _OTHERS = 5  # annotators without the two, whose majority counts as the truth where that is unknown
 _COPY = 0.8  # how far errors are correlated, and answers agree beyond chance, in near-copies
+_CHANCE = 0.01  # how probable so many common errors of one of all pairs are, at most, by chance
 _FAMILY = 0.4  # how far errors are correlated within a family
 
 
@@ -151,11 +154,13 @@ class _Pairs:
                 reference = truth[rows]  # type: ignore[index]
             else:
                 reference, known = tops.without(rows, (mine, weights[i]), (theirs, weights[j]))
-            wrong = _correlation(mine != reference, theirs != reference, known)
-            lines.append((len(rows), same.mean(), beyond, wrong))
-        common, agree, beyond, together = np.array(lines, dtype=float).reshape(-1, 4).T
+            errors = (mine != reference)[known], (theirs != reference)[known]
+            counts = np.count_nonzero(errors[0] & errors[1]), *map(np.count_nonzero, errors)
+            lines.append((len(rows), same.mean(), beyond, _correlation(*errors), len(errors[0]), *counts))
+        common, agree, beyond, together, judged, both, one, other = np.array(lines, dtype=float).reshape(-1, 8).T
         first, second = self.pairs
-        near = (together >= _COPY) & (beyond >= _COPY)
+        by_chance = hypergeometric_cdf(one - both, judged, one, judged - other) * len(first)
+        near = (together >= _COPY) & (beyond >= _COPY) & (by_chance <= _CHANCE)
         links = sparse.coo_array((np.ones(near.sum()), (first[near], second[near])), shape=(self.people,) * 2)
         groups = connected_components(links, directed=False)[1]
         per_row = len(self.row) / max(len(np.unique(self.row)), 1)
@@ -197,9 +202,8 @@ class _MostVoted(NamedTuple):
         return labels[each, best], self.answers[rows] >= len(answers) + _OTHERS
 
 
-def _correlation(a: Bools, b: Bools, known: Bools) -> float:
+def _correlation(a: Bools, b: Bools) -> float:
     """The correlation of two errors over the rows where they are known; NaN where too few are."""
-    a, b = a[known], b[known]
     if len(a) < _JUDGED or a.all() or b.all() or not (a.any() and b.any()):
         return float("nan")
     return float(np.corrcoef(a, b)[0, 1])

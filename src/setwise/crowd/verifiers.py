@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Bools, Ints, frozen
-from setwise.errors import MisuseWarning
+from setwise.errors import InputError, MisuseWarning
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector
@@ -61,6 +61,8 @@ def add_verified(votes: Votes, verified: Any) -> tuple[Votes, RowFacts]:
     A verified label that nobody answered is one more class, unless the classes of the votes are declared or none of
     the verified labels is among them, as where they are spelled in another way.
     """
+    if not votes.n_classes:
+        raise InputError("votes: there is no answer", "pass votes with answers")
     if verified is not None and not votes.vocabulary.declared:
         given = label_vector(verified, "verified")
         codes = votes.vocabulary.encode(given)

@@ -225,15 +225,16 @@ def surer_of_verified(
     return compare_verified(evidence, category, written=True)
 
 
-def warn_about_choice(found: Finding | None, *, chances: bool = True) -> Finding | None:
-    """What was found, after a warning where there is something; `chances` may be given for unequal draws."""
+def warn_about_choice(found: Finding | None, *, chances: bool = True, groups: bool = True) -> Finding | None:
+    """What was found, after a warning where there is something; `chances` of rows and `groups` may be given."""
     if found is None:
         return None
     draw = "draw the rows to verify at random"
     known = Remedy("verified_probability", None, "with the probability of each row to be verified")
     whole = Remedy("groups", None, "if whole documents or other groups were verified")
     problem = f"verified: not a random choice of the rows: {found.sentence}"
-    warnings.warn(MisuseWarning(problem, draw, *([known] if chances else []), whole), stacklevel=5)
+    remedies = [known] * chances + [whole] * groups
+    warnings.warn(MisuseWarning(problem, draw, *remedies), stacklevel=5)
     return found
 
 

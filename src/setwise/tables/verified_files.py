@@ -76,7 +76,7 @@ def read_verified(
     different = {*zip(rows[given].tolist(), found.labels[given].tolist(), strict=True)}
     row, times = Counter(row for row, _ in different).most_common(1)[0] if different else (0, 0)
     if times > 1:
-        raise DataError(f"{where}: {key} = {ids[row]!r} has {times} verified labels; keep one of them.")
+        raise DataError(f"{where}: {key} = {str(ids[row])!r} has {times} verified labels; keep one of them.")
     labels = set(classes)
     rows_of = [(place, found.labels[place]) for place in given]
     each = [
