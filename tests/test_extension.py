@@ -126,7 +126,7 @@ def test_the_command_line_takes_their_names_from_the_registries(rows, tmp_path, 
     capsys.readouterr()
     assert run([*files, "--force", "--strategy", "betwixt"]) == 2
     assert "between" in capsys.readouterr().err
-    offered = [option.__metadata__[0].autocompletion for option in (options.Strategy, options.ConformityScore)]
+    offered = [option.autocompletion for option in (options.STRATEGY, options.CONFORMITY_SCORE)]
     assert [complete("betw") + complete("log") for complete in offered] == [["between"], ["logarithmic"]]
 
 

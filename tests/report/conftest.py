@@ -13,7 +13,7 @@ from setwise.datasets import Random, contaminate
 from setwise.report import build_report
 from setwise.strategies import Mixture
 
-PATIENCE = 600_000  # milliseconds: the machine may be busy
+PATIENCE = 240_000  # milliseconds: the machine may be busy
 HOSTILE = "<script>alert(1)</script>"
 HOSTILE_CLASSES = [
     HOSTILE,

@@ -127,10 +127,10 @@ def test_hostile_names_are_shown_and_not_run(open_page, hostile_report):
 
 def test_the_table_of_annotators_sorts_by_any_column(open_page, hostile_report):
     page = open_page(hostile_report)
-    right = page.locator(".sortable thead th", has_text="Right")
+    agrees = page.locator(".sortable thead th", has_text="Agrees")
     for turn, sign in (("ascending", 1), ("descending", -1)):
-        right.locator("button").click()
-        assert right.get_attribute("aria-sort") == turn
+        agrees.locator("button").click()
+        assert agrees.get_attribute("aria-sort") == turn
         shown = page.locator(".sortable tbody td:nth-child(3)").all_text_contents()
         values = [sign * float(text.rstrip("%")) for text in shown]
         assert values == sorted(values)

@@ -45,6 +45,7 @@ def _line(found: Annotators, j: int) -> dict[str, Any]:
         "name": str(found.names[j]),
         "answers": int(found.answers[j]),
         "value": -1.0 if np.isnan(accuracy) else round(accuracy, 5),
+        "share": -1.0 if np.isnan(found.agreement[j]) else round(float(found.agreement[j]), 5),
         "agreed": "–" if np.isnan(found.agreement[j]) else f"{found.agreement[j]:.1%}",
         "accuracy": "–" if np.isnan(accuracy) else f"{accuracy:.1%}",
         "lower": round(float(found.lower[j]), 5),
