@@ -1,6 +1,8 @@
 """Figures in the guides are those of the kept results."""
 
 import json
+import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,21 @@ def test_the_comparison_shows_the_kept_intervals_which_hold_and_are_narrow():
     rival = min(cell["glide"]["holds_least"] for cell in kept["cells"] if "glide" in cell)
     page = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
     assert f"| {int(1000 * least) / 10:g} % | – | – | {100 * rival:.0f} % |" in page
+
+
+def test_the_pictures_of_answers_show_what_the_page_computes(tmp_path):
+    pytest.importorskip("matplotlib")
+    drawing = runpy.run_path(str(ROOT / "docs/scripts/answer_pictures.py"))
+    drawing["draw"](tmp_path)
+    shown = re.findall(r"\.\./answers/(\w+\.svg)", drawing["PAGE"].read_text(encoding="utf-8"))
+    assert [name.removesuffix(".svg") for name in shown] == list(drawing["PICTURES"])
+    for name in shown:
+        now, kept = (
+            (folder / name).read_text(encoding="utf-8") for folder in (tmp_path, drawing["DOCS"] / "answers")
+        )
+        assert _drawn(now) == _drawn(kept), f"{name}: python docs/scripts/answer_pictures.py draws it anew"
+
+
+def _drawn(picture):
+    """Texts and what is filled, in their order: coordinates differ between versions of matplotlib."""
+    return re.findall(r">([^<>\n]+)</text>|fill: (#8fb8de|#e9edf4|#c0392b)", picture)
