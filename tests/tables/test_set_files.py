@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import setwise
 from setwise import LabelSets, Votes
 from setwise.errors import DataError, InputError
+from setwise.streams.model_inputs import probability_layout
 from setwise.tables import read_batches, read_sets, read_table, write_sets, write_votes
 from setwise.tables.arrow_reading import arrow_table
 from setwise.tables.label_notation import decode_labels, encode_each, encode_labels
-from setwise.tables.set_files import set_writer
+from setwise.tables.set_files import probability_columns, set_writer
 from tests.conftest import check_sentence
 from tests.streams.conftest import CLASSES, done, rows
 from tests.tables.conftest import P_NAMES, new_table
@@ -338,3 +339,17 @@ def test_json_lines_hold_null_in_place_of_nan_and_infinity_and_times_with_all_di
     assert [line["x"] for line in lines] == [1.5, None, None]
     assert [line["nested"] for line in lines] == [[None, 1.0], [], None]
     assert [line["at"] for line in lines] == ["00:00:00.000000001", None, "23:59:59.999999999"]
+
+
+@pytest.mark.parametrize("mark", ["p:", ""])
+def test_columns_of_probabilities_may_spell_text_that_reads_like_numbers_as_it_is(mark):
+    for labels in (["10", "9"], ["a|b", " c"], [10, 9]):
+        columns = [f"{mark}{label}" for label in labels]
+        assert probability_columns(["id", *columns], labels) == columns
+    assert probability_columns(["p:10", "9"], ["10", "9"]) is None
+
+
+def test_columns_of_probabilities_of_which_some_are_marked_are_named():
+    for names, absent in {("p:10", "9"): "p:9", ("p:10", "8"): "9", ("10", "p:8"): "9"}.items():
+        with pytest.raises(ValueError, match=f"there is no column '{absent}'"):
+            probability_layout([*names], ["10", "9"], "scores.csv")

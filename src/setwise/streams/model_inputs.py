@@ -160,8 +160,9 @@ def probability_layout(names: list[str], labels: list[Any], where: Any) -> Layou
     """The columns of probabilities by the names of the labels."""
     columns = probability_columns(names, labels)
     if columns is None:
-        absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
-        raise absent_column(str(absent), names, str(where), f", which is one of the {len(labels)} classes")
+        unmarked = [str(label) for label in labels if f"p:{label}" not in names]
+        absent = next((name for name in unmarked if name not in names), f"p:{unmarked[0]}")  # some columns lack p:
+        raise absent_column(absent, names, str(where), f", which is one of the {len(labels)} classes")
     return Layout(features=columns)
 
 

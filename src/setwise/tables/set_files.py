@@ -361,7 +361,8 @@ def set_table(
 
 def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str] | None:
     """The columns named after the labels, ``p:cat`` or ``cat``, in their order; None if one is absent."""
-    for columns in (_p_names(labels), encode_labels(labels, "|"), [str(label) for label in labels]):
+    plain = [str(label) for label in labels]
+    for columns in (_p_names(labels), encode_labels(labels, "|"), plain, [f"p:{text}" for text in plain]):
         if set(columns) <= set(names):
             return columns
     return None
