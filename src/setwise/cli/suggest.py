@@ -139,11 +139,8 @@ def _of_model(
         asked, X = loading.load(model, request.source)
         level = asked.confidence_level
     else:
-        # A model that is known by its probabilities alone.
-        asked, level = (
-            SimpleNamespace(classes_=saved.load_calibration(model).classes, predict_proba=np.asarray),
-            0.9,
-        )
+        classes, level = saved.load_calibration(model).classes, 0.9
+        asked = SimpleNamespace(classes_=classes, predict_proba=np.asarray)  # known by its probabilities alone
         X = saved.all_probabilities(request.source, asked.classes_.tolist())
     rows = read_rows(replace(request, classes=asked.classes_.tolist()))
     kept = np.arange(len(rows)) if rows.votes is None else np.flatnonzero(rows.votes.sizes)

@@ -168,7 +168,10 @@ class CalibrationRows:
             "row_ids": None if row_ids is None else _one_per_row(row_ids, n, "row_ids"),
             "sampling_ids": None if sampling_ids is None else _one_per_row(sampling_ids, n, "sampling_ids"),
         }
-        keys = self._draw_keys(n) if sampling_ids is None else sampling_keys(told["sampling_ids"], self._seed)
+        if sampling_ids is None:
+            keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
+        else:
+            keys = sampling_keys(told["sampling_ids"], self._seed)
         unchecked = np.full(n, MISSING, dtype=np.int32)
         rows = _Rows(
             keys,
@@ -231,17 +234,14 @@ class CalibrationRows:
         checked = np.flatnonzero(rows.verified != MISSING)
         if self._sampled and len(checked):
             chosen = as_strategy(strategy)
-            if not (chosen.uses_verified_rows and len(checked)) or "sample_weight" in rows.facts:
-                raise InputError(
+            takes_them = () if "sample_weight" in rows.facts else ("auto", "rectified")
+            if not (chosen.uses_verified_rows and takes_them):
+                problem = (
                     f"verified: {len(checked):,} verified rows and a random sample of the others were kept, and "
-                    f"strategy {chosen.name!r} would count the verified ones too often",
-                    Remedy("memory_limit", None, "to hold all rows"),
-                    *(
-                        Remedy("strategy", name)
-                        for name in ("auto", "rectified")
-                        if "sample_weight" not in rows.facts
-                    ),
+                    f"strategy {chosen.name!r} would count the verified ones too often"
                 )
+                ways = [Remedy("strategy", name) for name in takes_them]
+                raise InputError(problem, Remedy("memory_limit", None, "to hold all rows"), *ways)
         given: dict[str, Any] = {name: value for name, value in rows.facts.items() if name != "sampling_ids"}
         if len(checked):
             given["verified"] = np.full(len(rows), None, dtype=object)
@@ -273,11 +273,6 @@ class CalibrationRows:
         return f"CalibrationRows({len(self):,}{of} rows)"
 
     # ---------------------------------------------------------------- helpers
-
-    def _draw_keys(self, n: int) -> Words:
-        """Keys of rows that nothing identifies."""
-        keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
-        return np.asarray(keys)
 
     def _limit(self, rows: _Rows) -> int:
         """How many rows like these may be kept that are not verified."""

@@ -20,7 +20,7 @@ from setwise.probabilities.dense import as_probabilities
 from setwise.streams.calibration_rows import CalibrationRows
 from setwise.streams.engines import Engine, run_local
 from setwise.streams.prefetch import ahead
-from setwise.streams.table_parts import check_columns
+from setwise.streams.table_parts import check_alike
 from setwise.tables.arrow_reading import absent_column, batches_with_origin, column_names, has_rows, row_count
 from setwise.tables.label_columns import categories_of
 from setwise.tables.set_files import probability_labels
@@ -144,7 +144,7 @@ class CalibrationRowReader:
         """The rows of a part."""
         made = self.rows.empty_copy()
         if has_rows(part.files):
-            check_columns(part.files, self.names)
+            check_alike(part.files, self.names)
             part.add_to(made, self.layout, self.by)
         return made
 

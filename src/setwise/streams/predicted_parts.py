@@ -14,7 +14,7 @@ from setwise.findings import Finding
 from setwise.streams import model_inputs as saved
 from setwise.streams.batch_predictor import BatchPredictor, Predicted
 from setwise.streams.prefetch import ahead
-from setwise.streams.table_parts import TablePart, check_columns
+from setwise.streams.table_parts import TablePart, check_alike
 from setwise.tables.arrow_reading import batches_with_origin, column_names, has_rows, is_table
 from setwise.tables.set_files import SetWriter, set_writer
 from setwise.tables.table_files import TableFiles
@@ -108,7 +108,7 @@ class PartWriter:
         if is_table(part.source) and not has_rows(part.source):
             part.out.unlink(missing_ok=True)
             return part, PredictedRows(compared=self.predictor.row_tally().export())
-        check_columns(part.source, self.columns)
+        check_alike(part.source, self.columns)
         with set_writer(part.out, column=self.predictor.column, separator=self.separator) as writer:
             found = predict_table(self.predictor, part.source, writer)
         sizes = {str(k): n for k, n in found.sizes.items()}

@@ -20,7 +20,7 @@ from typing import Any
 from setwise._version import __version__
 from setwise.errors import DataError, InputError, Remedy
 from setwise.storage.atomic_files import check_replaceable, lock_folder, open_regular, replacing
-from setwise.tables.arrow_reading import TABLES, column_names, is_table, row_count
+from setwise.tables.arrow_reading import TABLES, check_columns, column_names, is_table, row_count
 from setwise.tables.table_files import MODEL_HEAD, TableFiles, without_compression
 
 _RECORD = ".{}.done.json"
@@ -80,13 +80,9 @@ class TablePart:
         return {"bytes": state.st_size, "modified": state.st_mtime_ns}
 
 
-def check_columns(source: TableFiles, columns: Collection[str]) -> None:
+def check_alike(source: TableFiles, columns: Collection[str]) -> None:
     """Refuses a file with other columns than the first one has."""
-    names = column_names(source) if is_table(source) else []
-    other = next(iter(sorted({*names} ^ {*columns})), None)
-    if other is not None:
-        lacks, first = ("there is no column", "has") if other in columns else ("there is a column", "lacks")
-        raise DataError(f"{source}: {lacks} {other!r}, which the first file {first}.")
+    check_columns(column_names(source) if is_table(source) else (), columns, source, "the first file")
 
 
 def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:

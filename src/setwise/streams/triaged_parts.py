@@ -25,7 +25,7 @@ from setwise.streams import model_inputs as saved
 from setwise.streams.batch_predictor import BatchPredictor
 from setwise.streams.engines import Engine
 from setwise.streams.prefetch import ahead
-from setwise.streams.table_parts import TablePart, check_columns, check_complete
+from setwise.streams.table_parts import TablePart, check_alike, check_complete
 from setwise.tables.arrow_reading import batches_with_origin, column_names, has_rows
 from setwise.tables.set_files import set_writer
 from setwise.tables.tabular import Layout, interpret
@@ -83,7 +83,7 @@ class Proposer:
         return ProposedPart(part, made, seen, extra, beside.export(), used)
 
     def _batches(self, part: TablePart) -> Iterator[tuple[str, int, Any, Any]]:
-        check_columns(part.source, self.columns)
+        check_alike(part.source, self.columns)
         source, names = part.source, column_names(part.source)
         layout, classes = self.predictor.layout(names, source), self.predictor.calibration.classes
         own = Layout(
@@ -156,7 +156,10 @@ def decide(
     """The triage of all rows, and for each part which rows are accepted and the places of the others."""
     calibration, compared = predictor.calibration, predictor.row_tally()
     if predictor.probabilities:
-        _refuse_own_rows(predictor, Proposals.concatenate([one.predicted for one in found]))
+        predicted = Proposals.concatenate([one.predicted for one in found])
+        if saved.is_calibration_data(calibration, predicted):  # some are verified, and the others are not new
+            problem = f"{predictor.model}: was calibrated on these rows, and folders take new ones"
+            raise InputError(problem, Remedy("out", None, "for a file: it decides those that nobody verified"))
     for one in found:
         compared.include(one.compared)
     used = next((one.used for one in found if one.used is not None), None)
@@ -177,13 +180,6 @@ def decide(
     return made, list(zip(np.split(made.accepted, ends), np.split(rank, ends), strict=True))
 
 
-def _refuse_own_rows(predictor: BatchPredictor, predicted: Proposals) -> None:
-    """Refuses the very rows of a calibration, of which some are verified, and the others are not new."""
-    if saved.is_calibration_data(predictor.calibration, predicted):
-        problem = f"{predictor.model}: was calibrated on these rows, and folders take new ones"
-        raise InputError(problem, Remedy("out", None, "for a file: it decides those that nobody verified"))
-
-
 def triage_parts(
     predictor: BatchPredictor,
     parts: Sequence[TablePart],
@@ -191,20 +187,17 @@ def triage_parts(
     columns: Sequence[str],
     engine: Engine,
     *,
-    max_error: float,
-    mode: Mode,
-    look: int,
-    by: str | None,
     candidates: str | None,
     writer: TriageWriter,
     resume: bool,
+    **options: Any,
 ) -> tuple[Triage, int]:
-    """Both passes; how many parts were finished before, and are kept."""
+    """Both passes, with the `options` of `decide`; how many parts were finished before, and are kept."""
     if len(predictor.calibration.parts) > 1:
         raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
     proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
     found = sorted(engine(parts, proposer), key=lambda one: one.part.number)
-    made, decisions = decide(predictor, found, max_error, mode, look=look, by=by)
+    made, decisions = decide(predictor, found, **options)
     todo = [
         DecidedPart(one.part, place, predictor.calibration.classes, one.proposed, accepted, rank)
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)

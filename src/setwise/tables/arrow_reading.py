@@ -330,12 +330,7 @@ def _concatenate(parts: list[Any], files: TableFiles) -> Any:
 
 def _like(part: Any, first: Any, files: TableFiles, path: Path) -> Any:
     """Puts the columns of a file in the order of the first file; both need the same columns and vocabulary."""
-    other = next(iter(sorted({*first.names} ^ {*part.column_names})), None)
-    if other is not None:
-        found, before = ("no", "has") if other in first.names else ("a", "lacks")
-        raise DataError(
-            f"{files.where(path)}: there is {found} column {other!r}, which {files.where(files.paths[0])} {before}."
-        )
+    check_columns(part.column_names, first.names, files.where(path), files.where(files.paths[0]))
     for name in first.names:
         notes = (first.field(name).metadata or {}, part.schema.field(name).metadata or {})
         if notes[0].get(CLASSES) != notes[1].get(CLASSES):
@@ -343,6 +338,14 @@ def _like(part: Any, first: Any, files: TableFiles, path: Path) -> Any:
                 f"{files.where(path)}: {name!r} has other classes than in {files.paths[0]}; read the files apart."
             )
     return part.select(first.names)
+
+
+def check_columns(names: Collection[str], known: Collection[str], where: object, first: str) -> None:
+    """Refuses a file with other columns than those that are known of the first one."""
+    other = next(iter(sorted({*names} ^ {*known})), None)
+    if other is not None:
+        found, before = ("no", "has") if other in known else ("a", "lacks")
+        raise DataError(f"{where}: there is {found} column {other!r}, which {first} {before}.")
 
 
 def _csv_options(files: TableFiles, path: Path, text: Collection[str]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from setwise.learn.feature_frame import FeatureFrame, Impute, category_codes
 from setwise.tables.label_columns import is_list, is_text
 from setwise.tables.table_warnings import names_rows
 
-_BLOCK = 2048
 _FIT_FILLING = "say how to fill them when the model is fitted (impute='median')"
 Categories = Literal["onehot"] | Mapping[str, Sequence[str]] | None
 
@@ -86,12 +85,7 @@ def _plain_matrix(table: Any, columns: Sequence[str]) -> Floats | None:
     kinds = {table.schema.field(name).type for name in columns}
     if kinds not in ({pa.float32()}, {pa.float64()}) or any(table[name].null_count for name in columns):
         return None
-    X = np.empty((len(table), len(columns)), dtype=np.float32 if kinds == {pa.float32()} else np.float64)
-    values = [table[name].to_numpy() for name in columns]
-    for start in range(0, len(X), _BLOCK):  # a block stays in cache
-        block = X[start : start + _BLOCK]
-        for j, column in enumerate(values):
-            block[:, j] = column[start : start + _BLOCK]
+    X: Floats = np.column_stack([table[name].to_numpy() for name in columns])
     return X if np.isfinite([X.min(initial=0), X.max(initial=0)]).all() else None
 
 

@@ -31,7 +31,10 @@ def matching_rows(
     >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
     array([1, 0])
     """
-    wanted, known = (_without_blanks(key_column(values)) for values in (ours, theirs))
+    wanted, known = (
+        pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values
+        for values in map(key_column, (ours, theirs))
+    )
     for values, file in ((wanted, source), (known, other)):
         absent_keys = pc.is_null(values, nan_is_null=True)
         if pc.any(absent_keys).as_py():
@@ -123,11 +126,6 @@ def key_column(values: Any) -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.array([None if is_missing(value) else str(value) for value in values])
-
-
-def _without_blanks(values: Any) -> Any:
-    """Makes empty text a missing value."""
-    return pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values
 
 
 def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> tuple[Any, Any]:
