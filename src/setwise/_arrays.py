@@ -39,6 +39,13 @@ def frame_columns(values: Any) -> list[str] | None:
     return columns if columns and all(isinstance(column, str) for column in columns) else None
 
 
+def column_numbers(values: Any) -> list[int] | None:
+    """The column names of a frame as whole numbers, if all are such and they do more than count columns from 0."""
+    texts = [str(column).removesuffix(".0") for column in getattr(values, "columns", [])]
+    numbers = [int(text) for text in texts if text.removeprefix("-").isdecimal()]
+    return numbers if len(numbers) == len(texts) and numbers != [*range(len(texts))] else None
+
+
 def frozen(array: _A) -> _A:
     """The same array, made read-only."""
     array.flags.writeable = False

@@ -357,7 +357,8 @@ class Nodes(_Joint):
     Parameters
     ----------
     tree
-        A mapping from a parent to its children, or (parent, child) pairs; the classes are leaves.
+        A mapping from a parent to its children (nested or not), (parent, child) pairs, or a frame with the columns
+        parent and child; the classes are leaves.
     at_most
         How many nodes a set may need.
     classes

@@ -1,6 +1,7 @@
 """`setwise estimate`: figures from files of answers, of rows, of sets; what it writes and what it needs."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,7 @@ def test_answers_alone_give_what_the_library_gives(here, capsys):
     assert (told["rows"], told["verified"], told["out"]) == (N, 120, "figures.csv")
     written = pd.read_csv("figures.csv")
     np.testing.assert_allclose(written["lower"], same.lower)
+    assert '"share","ant",,' in Path("figures.csv").read_text()  # no label is an empty cell
     assert written["name"].tolist() == same.name.tolist()
 
 

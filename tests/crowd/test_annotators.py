@@ -407,3 +407,12 @@ def test_verified_labels_that_replaced_the_answers_are_refused(rng):
     said[rows] = verified[rows, None]
     with pytest.raises(ValueError, match="annotators: the verified labels are the only answers"):
         annotators(named(said, 3), verified)
+
+
+def test_many_answers_are_counted_in_digits():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    cells = np.where(rng.random((150, 160)) < 0.6, y[:, None], rng.integers(0, 3, (150, 160)))
+    said = str(annotators(Votes.from_matrix(cells), np.where(np.arange(150) < 60, y, np.nan)))
+    assert "160 answers to a row tell as much as about 1" in said
+    assert "e+" not in said

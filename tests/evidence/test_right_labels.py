@@ -1,6 +1,8 @@
 """Several right labels: which of them decides, and what is refused."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -267,3 +269,12 @@ def test_rows_that_were_given_every_label_do_not_count_as_right_in_all(rows, tru
         ):
             conformalize(P, sets, truth=truth)
     assert conformalize(P, filled, verified=verified(right), truth=truth).setting.filled
+
+
+@pytest.mark.parametrize("make", [list, pd.Series, pl.Series, lambda rows: [row and np.array(row) for row in rows]])
+def test_sets_of_right_labels_come_in_any_container(make):
+    rows = [["a", "b"]] * 10 + [["c"]] * 5 + [None] * 5
+    P = np.random.default_rng(0).dirichlet([1, 1, 1], size=20)
+    cal = conformalize(P, np.ones((20, 3), dtype=bool), classes=list("abc"), verified=make(rows), truth="all")
+    same = conformalize(P, np.ones((20, 3), dtype=bool), classes=list("abc"), verified=rows, truth="all")
+    assert cal.predict_set(P, 0.5).to_lists() == same.predict_set(P, 0.5).to_lists()

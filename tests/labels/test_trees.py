@@ -4,6 +4,9 @@ import tracemalloc
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,3 +132,17 @@ def test_long_branches_need_no_memory_for_every_pair_of_their_nodes():
         tracemalloc.stop()
     assert nodes.to_lists() == [[0, 2, "to 4"]] * 20
     assert peak < 60 * 2**20
+
+
+@pytest.mark.parametrize("kind", ["nested", "pandas", "polars", "arrow"])
+def test_a_tree_may_be_nested_or_a_frame(kind):
+    nested = {"any": {"bird": {"owl": {}, "song": ["wren", "lark"]}, "rock": {}}}
+    columns = {"child": ["bird", "rock", "owl", "song", "wren", "lark"]}
+    columns["parent"] = ["any", "any", "bird", "bird", "song", "song"]
+    frames = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
+    tree = nested if kind == "nested" else frames[kind](columns)
+    assert LabelSets.from_hierarchy(["song", "rock"], tree).to_lists() == [["lark", "wren"], ["rock"]]
+    unnamed = pd.DataFrame([("any", "bird"), ("any", "rock")])
+    assert LabelSets.from_hierarchy(["any"], unnamed).to_lists() == [["bird", "rock"]]
+    sets = LabelSets.from_lists([["owl", "wren"], ["lark", "wren"]], classes=["lark", "owl", "rock", "wren"])
+    assert sets.to_nodes(tree).to_lists() == [["bird"], ["song"]]

@@ -341,3 +341,9 @@ def test_votes_that_do_not_belong_together_are_refused():
         "dog",
         "cat",
     ]
+
+
+def test_an_arrow_table_has_one_annotator_per_column():
+    votes = Votes.from_matrix(pa.table({"ann": ["cat", None, "dog"], "bob": ["cat", "dog", "dog"]}))
+    assert votes.annotators.tolist() == ["ann", "bob"]
+    assert votes.sizes.tolist() == [2, 1, 2]

@@ -246,3 +246,8 @@ def test_several_right_labels_of_a_file_are_matched_and_none_is_strange():
     assert found.tolist() == [None, ("owl", "wren"), ("wren",)]
     with pytest.raises(DataError, match="id = 'b' has the label 'owl', which is not one of wren"):
         read_verified(answers, ["a", "b", "c"], ["wren"], **options)
+
+
+def test_numbers_of_json_are_the_text_of_a_table(tmp_path):
+    (tmp_path / "v.jsonl").write_text('{"id": "a", "verified": 1}\n{"id": "c", "verified": 2}\n')
+    assert read_verified(tmp_path / "v.jsonl", IDS, ["1", "2"], key="id")[0].tolist() == ["1", None, "2"]

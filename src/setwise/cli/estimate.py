@@ -41,6 +41,7 @@ def estimate(
 
     from setwise.cli.outputs import write_rows  # Arrow is loaded for files
     from setwise.crowd.estimates import estimate as estimates_of
+    from setwise.labels.vocabulary import is_missing
     from setwise.streams.calibration_tables import ProbabilityTable
     from setwise.streams.model_inputs import all_probabilities
     from setwise.tables.label_notation import match_classes
@@ -78,12 +79,10 @@ def estimate(
     if out is not None:
         texts = {"name", "label", "category"}
         columns = found.to_frame().items()
-        write_rows(
-            out, {name: pa.array([*map(_text, values)] if name in texts else values) for name, values in columns}
-        )
+        written = {
+            name: pa.array([None if is_missing(one) else str(one) for one in values] if name in texts else values)
+            for name, values in columns
+        }
+        write_rows(out, written)
         screen.say(f"\nsaved to {out} ({len(found):,} figures)")
     screen.emit(found.to_dict() | {"out": out and str(out)})
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)

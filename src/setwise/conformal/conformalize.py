@@ -9,7 +9,7 @@ from typing import Any, Literal, Never
 
 import numpy as np
 
-from setwise._arrays import Floats, Ints, frame_columns, frozen, on_device
+from setwise._arrays import Floats, Ints, column_numbers, frame_columns, frozen, on_device
 from setwise._types import Candidates, Column, ProbabilityRows, Seed, Truth
 from setwise.calibration.new_rows import automatic_categories
 from setwise.conformal.calibration import Calibration
@@ -163,7 +163,7 @@ def conformalize(
     sets = on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
-    if frame_columns(probabilities) is not None:
+    if frame_columns(probabilities) or column_numbers(probabilities):
         rows = read_probabilities(probabilities, score.domain, k, sets.classes, later=True)
     needed = read_truth(truth)
     facts = RowFacts.read(n, sets.vocabulary, **given, truth=needed)
@@ -374,10 +374,12 @@ def on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Classes)
     """The candidates in the order of the probability columns; a frame's column names declare the classes."""
     if on_device(candidates):
         candidates = read_mask(candidates)
-    names = frame_columns(probabilities)
-    if classes is None and names is not None and len(set(names)) == k:
-        read = as_label_sets(candidates)
-        if not read.vocabulary.declared and not read.vocabulary.holds_numbers:
-            return as_candidates(read, k, names)
-        candidates = read
+    names, numbers = frame_columns(probabilities), column_numbers(probabilities)
+    if classes is None and len(set(numbers or names or ())) == k:
+        candidates = as_label_sets(candidates)
+        known = candidates.vocabulary
+        if not (known.declared or known.holds_numbers):
+            return as_candidates(candidates, k, names)
+        if numbers and len(known) and not known.declared and {*known.classes.tolist()} <= {*numbers}:
+            return as_candidates(candidates, k, numbers)
     return as_candidates(candidates, k, classes)

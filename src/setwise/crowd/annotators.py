@@ -150,9 +150,9 @@ class Annotators:
         agreed = f"{self.alpha:.2f}, where 0 is luck and 1 is full agreement ({by})."
         if not np.isnan(self.effective_votes):
             how = "verified rows" if self.verified else "what the others say"
-            each = f"{self.found.resemblance.per_row:.3g}" if self.found.resemblance else ""
-            told = f"The {each} answers to a row tell as much as about {self.effective_votes:.2g} from unrelated"
-            agreed += f" {told} annotators, judged by {how}."
+            each = _in_digits(self.found.resemblance.per_row, 3) if self.found.resemblance else ""
+            told = f"The {each} answers to a row tell as much as about {_in_digits(self.effective_votes, 2)}"
+            agreed += f" {told} from unrelated annotators, judged by {how}."
         groups = [join_names([str(name) for name in group], _SHOWN) for group in self.near_copies[:_NAMED]]
         if len(self.near_copies) > _NAMED:
             groups.append("…")
@@ -546,6 +546,10 @@ def _independent_accuracies(votes: Votes, found: Consensus, *, with_model: bool)
     ]
     lower, upper = np.array(bounds).reshape(-1, 2).T
     return accuracy, lower, upper
+
+
+def _in_digits(value: float, digits: int) -> str:
+    return f"{float(f'{value:.{digits}g}'):,g}"
 
 
 def _plain(value: float) -> float | None:

@@ -182,8 +182,9 @@ def _read_verified(
         if len(codes) == n and (codes == UNKNOWN).any():
             row = int(np.flatnonzero(codes == UNKNOWN)[0])
             problem = f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes"
-            if not by_label:
-                raise ValueError(f"{problem}.")
+            if not by_label or (codes < 0).all():
+                written = f"write it as the classes are written ({vocabulary.classes.tolist()[0]!r})"
+                raise InputError(problem, written, Remedy("classes", None, "if it is a class"))
             count = int((codes == UNKNOWN).sum())
             left = f"{problem}; {count:,} such rows count for no class"
             warnings.warn(MisuseWarning(left, Remedy("classes", None, "if they are a class")), stacklevel=4)
@@ -199,7 +200,8 @@ def _read_verified(
 
 def _right_labels(rows: list[Any], vocabulary: Vocabulary) -> tuple[Ints, LabelSets]:
     """Any right label of each row, `UNKNOWN` where it has none, `MISSING` where nobody knows; and all of them."""
-    right = as_candidates([row or () for row in rows], len(vocabulary), vocabulary, name="verified")
+    given = [() if row is None else row for row in rows]
+    right = as_candidates(given, len(vocabulary), vocabulary, name="verified")
     codes = np.array([MISSING if row is None else UNKNOWN for row in rows])
     codes[right.sizes > 0] = right.rows[1][right.rows[0][:-1][right.sizes > 0]]
     return codes, right
@@ -212,7 +214,7 @@ def sets_among(column: Any) -> list[Any] | None:
     plain = column.to_pylist() if hasattr(column, "to_pylist") else column
     if getattr(getattr(plain, "dtype", None), "kind", "O") != "O" or not isinstance(plain, Iterable):
         return None
-    rows = list(plain)
+    rows = plain.to_list() if hasattr(plain, "to_list") else list(plain)
     if not any(map(is_collection, rows)):
         return None
     return [row if is_collection(row) else None if is_missing(row) else (row,) for row in rows]

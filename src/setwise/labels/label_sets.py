@@ -176,7 +176,7 @@ class LabelSets(LabelledRows):
     ) -> LabelSets:
         """From nodes of an ontology: the candidates are the leaves below the node, or below all of a set of nodes.
 
-        `tree` maps a parent to its children, or lists (parent, child) pairs.
+        `tree` maps a parent to its children (nested or not), lists (parent, child) pairs, or is a frame of these.
 
         >>> tree = {"animal": ["bird", "cat"], "bird": ["owl", "wren"]}
         >>> LabelSets.from_hierarchy(["bird", "cat"], tree).to_lists()

@@ -1,11 +1,12 @@
 """Trees of labels: the leaves below a node, and the fewest leaves below a few nodes that hold a set.
 
-The classes are the leaves. A tree maps a parent to its children, or lists (parent, child) pairs.
+The classes are the leaves. A tree maps a parent to its children, nested or not, lists (parent, child) pairs, or is
+a frame with the columns parent and child (or exactly two).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
@@ -23,12 +24,11 @@ _NEVER = 2**60  # the cost of what cannot be; two of them still fit
 def children_of(tree: TreeLike) -> dict[Any, list[Any]]:
     """The children of every node, in the order of the tree."""
     children: dict[Hashable, dict[Hashable, None]] = {}
-    listed = (
-        ((parent, child) for parent, below in tree.items() for child in as_collection(below))
-        if isinstance(tree, Mapping)
-        else tree
-    )
-    for parent, child in listed:
+    if hasattr(tree, "columns"):  # a frame
+        names = list(getattr(tree, "column_names", tree.columns))
+        names = ["parent", "child"] if {"parent", "child"} <= {*names} else names
+        tree = zip(*(np.asarray(tree[name]).tolist() for name in names), strict=True)  # type: ignore[index]
+    for parent, child in _pairs(tree) if isinstance(tree, Mapping) else tree:
         children.setdefault(parent, {})[child] = None
         children.setdefault(child, {})
     try:
@@ -36,6 +36,13 @@ def children_of(tree: TreeLike) -> dict[Any, list[Any]]:
     except CycleError as error:
         raise ValueError(f"tree: {error.args[1][0]!r} is its own descendant; an ontology has no cycles.") from None
     return {node: [*below] for node, below in children.items()}
+
+
+def _pairs(tree: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    for parent, below in tree.items():
+        nested = isinstance(below, Mapping)
+        yield from ((parent, child) for child in (below if nested else as_collection(below)))
+        yield from _pairs(below) if nested else ()
 
 
 def leaves_below(tree: TreeLike) -> dict[Any, list[Any]]:

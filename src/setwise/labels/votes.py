@@ -177,6 +177,7 @@ class Votes(LabelledRows):
         >>> Votes.from_matrix([["cat", "dog"], [None, "dog"]]).sizes
         array([2, 1])
         """
+        table = table.to_pydict() if hasattr(table, "to_pydict") else table  # Arrow
         columns = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
         n, row, who, labels = constructors.annotator_votes(table, missing)
         width = int(who.max(initial=-1)) + 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, blocks, entries, frame_columns, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, blocks, column_numbers, entries, frame_columns, frozen
 from setwise._lazy import lazy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
@@ -198,6 +198,9 @@ def precision_of(values: Any) -> str:
 def _by_name(values: Any, classes: Array | None, name: str) -> Any:
     """The frame with its columns in the order of the classes; anything else as it is."""
     names, wanted = frame_columns(values), None if classes is None else classes.tolist()
+    numbers = column_numbers(values)
+    if numbers and wanted and wanted != [*range(len(wanted))] and {*numbers} == {*wanted}:
+        return values[[values.columns[numbers.index(label)] for label in wanted]]
     if names is None or wanted is None or not all(isinstance(label, str) for label in wanted) or names == wanted:
         return values
     if sorted(names) != sorted(wanted):

@@ -140,7 +140,8 @@ def read_answers(
         options: dict[str, Any] = {"features": [], "carry": [key], "separator": separator, "classes": classes}
         options["several"] = several
         table = read_table(file, truth=column, **options)
-        keys, answers = table.carried[key], np.asarray(table.truth, dtype=object)
+        said = match_classes(np.asarray(table.truth, dtype=object).tolist(), classes)  # JSON has numbers
+        keys, answers = table.carried[key], id_array([*said, None])[:-1]
     if columns.keys() >= {"proposed", "rank"}:  # what triage writes for review
         return Answers(keys, answers, np.full(len(keys), "reviewed", dtype=object), columns, "rank")
     marks = _texts(columns.get("source", ()))
