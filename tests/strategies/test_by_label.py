@@ -96,7 +96,8 @@ def test_the_claim_is_about_the_rows_of_any_one_class(rng):
     assert made.claims[0].subject == "a new row of any one true class"
     counts = np.bincount(y)
     alone = [conformalize(p[y == k], y[y == k], classes=range(K)).guarantee(0.9) for k in range(K)]
-    assert made.given_calibration == min(each.given_calibration for each in alone)
+    least = min(each.given_calibration for each in alone)
+    assert made.given_calibration == f"{least[:-1]} for a class chosen beforehand."  # some class may have less
     assert f"The smallest class is {counts.argmin()} with {counts.min()} rows." in made.remarks
 
 

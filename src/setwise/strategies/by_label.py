@@ -132,7 +132,7 @@ class LabelRule:
             self.n,
             float(level),
             claims,
-            "" if claims[0].refuted else format_law(min(laws, default=None)),
+            "" if claims[0].refuted else format_law(min(laws, default=None), " for a class chosen beforehand"),
             (*self._about_classes(level), *self.remarks),
             unit=self._unit,
             verified=self.evidence.verified_instances,

@@ -259,12 +259,12 @@ class RankRule:
         return "rows" if self.evidence.group is None else "groups"
 
 
-def format_law(bound: float | None) -> str:
-    """The law as a sentence, rounded down; empty where there is none."""
+def format_law(bound: float | None, where: str = "") -> str:
+    """The law as a sentence, rounded down, and where it holds; empty where there is none."""
     if bound is None:
         return ""
     low = math.floor(1000 * bound) / 1000
-    return f"If rows are independent, this probability is at least {low:.3f} in 19 of 20 draws."
+    return f"If rows are independent, this probability is at least {low:.3f} in 19 of 20 draws{where}."
 
 
 def _clip(probability: Fraction | float) -> float:
