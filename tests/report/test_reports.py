@@ -224,8 +224,8 @@ def test_votes_bring_a_section_on_annotators_with_the_numbers_of_the_library(sma
         assert f"<strong>{head}:</strong> {text}" in whole
     lines = re.findall(r'<tr><th scope="row">(\w+)</th><td class="number" data-value="150">150</td>.*?</tr>', whole)
     assert lines == [found.names[j] for j in found.worst_first]
-    assert f">{found.accuracy[0]:.1%}</td>" in whole
-    assert f"{found.lower[3]:.1%} to {found.upper[3]:.1%}" in whole
+    assert f">{found.agreement[0]:.1%}</td>" in whole
+    assert '95% interval</th><th scope="col">Remarks' not in whole
     assert '<span class="flag">cannot be told from guessing</span>' in whole
     cells = [float(text) for text in re.findall(r'style="--tint: [\d.]+">(\d+)</td>', whole)]
     np.testing.assert_allclose(cells, 100 * found.confusion().ravel(), atol=0.5)

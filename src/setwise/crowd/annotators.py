@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from setwise._arrays import Array, Bools, Floats, Ints, frame_columns, frozen
+from setwise._arrays import Array, Floats, Ints, frame_columns, frozen
 from setwise._types import Column, ProbabilityRows
 from setwise.crowd.alpha import krippendorff_alpha
 from setwise.crowd.consensus import Consensus, find_consensus, learn_consensus
@@ -29,12 +28,11 @@ from setwise.labels.coerce import as_candidates
 from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows, as_probabilities
-from setwise.ranks import binomial_bounds, clopper_pearson
+from setwise.ranks import binomial_bounds
 from setwise.scores import LAC
 
 _FEW = 10  # answers; an annotator with fewer gets no other remark
 _ODD = 0.01  # how improbable the same answer every time must be to be remarked
-_TOO_FEW = 4  # annotators; without verified rows the intervals of so few are too narrow
 _SHOWN = 10
 _NAMED = 3
 _DRAWS = "in 19 of 20 draws of the verified rows"
@@ -52,9 +50,8 @@ class Annotators:
     agreement
         The share of the others' answers to the same rows that are the same. NaN where there are none.
     accuracy, lower, upper
-        How often each annotator is right on the rows it answered, with a 95 % interval. With verified rows the
-        interval holds whatever the annotators do. Without, it rests on annotators who err independently: accuracy
-        is NaN, and the interval from 0 to 1, where the data contradict that or cannot tell.
+        How often each annotator is right on the rows it answered, with a 95 % interval that holds whatever the
+        annotators do. Without verified rows accuracies are NaN, and intervals go from 0 to 1.
     flags
         Remarks on each annotator.
     alpha
@@ -178,25 +175,13 @@ class Annotators:
             return []
         found = self.dependence
         if found is None:
-            told = "too few rows have two answers to test whether annotators err independently."
-            return [("Not known", f"how often each is right: {told} {_VERIFY}")]
-        if found.refuted:
+            told = "Too few rows have two answers to test whether annotators err independently."
+        elif found.refuted:
             how = "share their errors" if found.excess > 0 else "avoid each other's answers"
-            told = f"annotators {how} ({format_p_value(found.p_value)})."
-            return [("Not known", f"how often each is right: {told} {_VERIFY}")]
-        if np.isnan(self.accuracy).all():
-            return [("Not known", "how often each is right: too few others answered the same rows.")]
-        known = np.count_nonzero(~np.isnan(self.accuracy))
-        tested = f"A test finds nothing against that ({format_p_value(found.p_value)})."
-        if known < _TOO_FEW:  # such a model fits whatever they answer
-            tested = "The answers of so few can hardly contradict that."
-        lines = [
-            ("Assumed", f"annotators err independently, and answer rows whatever their label. {tested}"),
-        ]
-        if known <= _TOO_FEW:
-            few = "intervals, which are too narrow for so few annotators: each treats the others as known."
-            lines.append(("Look out for", few))
-        return lines
+            told = f"The annotators {how} ({format_p_value(found.p_value)})."
+        else:
+            told = f"A test finds no shared errors ({format_p_value(found.p_value)}), which does not exclude them."
+        return [("Not known", f"how often each is right. {told} {_VERIFY}")]
 
     @property
     def _comparison(self) -> list[tuple[str, str]]:
@@ -300,8 +285,8 @@ def annotators(
 ) -> Annotators:
     """Says how far annotators agree, how often each is right, and what they say together.
 
-    Without verified rows agreement is all that is known, unless annotators err independently. A hundred rows that
-    were drawn at random and verified tell how often each is right, whatever the annotators do.
+    Without verified rows agreement is all that is known. A hundred rows that were drawn at random and verified tell
+    how often each annotator is right, whatever the annotators do.
 
     Parameters
     ----------
@@ -322,10 +307,9 @@ def annotators(
     by the verified rows. It serves learning and reading; triage, suspects and estimates use one that has not seen
     a verified label.
 
-    Without verified rows accuracies come from a model in which annotators err independently given the truth, each
-    with confusions of their own shrunk to those of all (Dawid and Skene, 1979; with a classifier Raykar et al.,
-    2010), and who answers a row has nothing to do with its label. They are left out where `dependence` contradicts
-    that, as it does for most real panels and nearly all panels of language models.
+    Answers alone give accuracies only to a model in which annotators err independently (Dawid and Skene, 1979).
+    Real panels seldom do, and a test often cannot tell: on rows of which some are hard such intervals held for none
+    of three annotators. The model takes part in the consensus, where other answers confirm it.
 
     Examples
     --------
@@ -374,10 +358,10 @@ def annotators(
     agreement = _agreement(votes, row, who, label)
     chosen = None
     if truth is None:
-        met = np.bincount(who, np.bincount(row, minlength=len(votes))[row] > 1, len(votes.annotators))
+        people = len(votes.annotators)
+        met = np.bincount(who, np.bincount(row, minlength=len(votes))[row] > 1, people)
         rates = agreement, *binomial_bounds(np.nan_to_num(agreement) * met, met, 0.05)
-        accuracy, lower, upper = _independent_accuracies(votes, found, with_model=matrix is not None)
-        members = None
+        accuracy, (lower, upper), members = np.full(people, np.nan), np.repeat([[0.0], [1.0]], people, 1), None
     else:
         accuracy, lower, upper = rates = annotator_shares(votes, truth)[:3]
         use = truth[row] != MISSING
@@ -489,63 +473,6 @@ def _flags(
         if others:
             found.append(f"near-copy of {join_names(others, 1)}")
     return tuple(map(tuple, flags))
-
-
-def _right(votes: Votes, posterior: Floats) -> Floats:
-    """The probability that each answer is right."""
-    named = posterior[votes.row, votes.label]
-    return named if votes.against is None else np.where(votes.against, 1 - named, named)
-
-
-def _comparable(votes: Votes, *, with_model: bool) -> Bools:
-    """Which annotators are one of three such that every two answered a common row; a model answers every row."""
-    if votes.annotator is None:
-        return np.zeros(0, dtype=bool)
-    people = len(votes.annotators)
-    row, who, _ = votes.answers
-    given = sparse.csr_array((np.ones(len(row)), (row, who)), shape=(len(votes), people))
-    heads = np.bincount(row, minlength=len(votes))
-    found: Bools = np.bincount(who, heads[row] >= (2 if with_model else 3), people) > 0
-    others = np.flatnonzero(~found)  # on each row they have at most one other annotator beside them
-    if with_model or not len(others):
-        return found
-    met = (given[:, others].T @ given > 0).astype(float)
-    met[np.arange(len(others)), others] = 0
-    met.eliminate_zeros()
-    both = met @ given.T  # how many of an annotator's partners answered each row: two of them share that row
-    found[others] = both.max(axis=1).toarray().ravel() > 1 if both.nnz else False
-    return found
-
-
-def _independent_accuracies(votes: Votes, found: Consensus, *, with_model: bool) -> tuple[Floats, Floats, Floats]:
-    """Accuracies with intervals by the annotator model, where its premise stands.
-
-    Of n answers, right with probabilities r, the observed information about their mean a is that of
-    n·(1 − mean r(1 − r)/(a(1 − a))) answers known to be right or wrong (Louis, 1982); there, a counts one right and
-    one wrong answer more, so that it is not 0 or 1.
-    """
-    n = len(votes.annotators)
-    held = None if votes.annotator is None else found.dependence
-    if votes.annotator is None or held is None or held.refuted:
-        return np.full(n, np.nan), np.zeros(n), np.ones(n)
-    compared = _comparable(votes, with_model=with_model)
-    weight = np.ones(len(votes.row)) if votes.weight is None else votes.weight
-    right = _right(votes, found.model.posterior)
-    total, squares, good, doubt = (
-        np.bincount(votes.annotator, values, n)
-        for values in (weight, weight**2, weight * right, weight * right * (1 - right))
-    )
-    some = np.maximum(total, np.finfo(float).tiny)
-    accuracy = np.where(compared, np.minimum(good / some, 1.0), np.nan)
-    answers = total**2 / np.maximum(squares, np.finfo(float).tiny)
-    near = (answers * np.nan_to_num(accuracy) + 1) / (answers + 2)
-    counts = answers * np.clip(1 - doubt / some / (near * (1 - near)), 0, 1)
-    bounds = [
-        clopper_pearson(share * count, count, 0.05) if count and known else (0.0, 1.0)
-        for share, count, known in zip(accuracy.tolist(), counts.tolist(), compared.tolist(), strict=True)
-    ]
-    lower, upper = np.array(bounds).reshape(-1, 2).T
-    return accuracy, lower, upper
 
 
 def _in_digits(value: float, digits: int) -> str:
