@@ -347,3 +347,10 @@ def test_an_arrow_table_has_one_annotator_per_column():
     votes = Votes.from_matrix(pa.table({"ann": ["cat", None, "dog"], "bob": ["cat", "dog", "dog"]}))
     assert votes.annotators.tolist() == ["ann", "bob"]
     assert votes.sizes.tolist() == [2, 1, 2]
+
+
+def test_gaps_of_an_arrow_dictionary_are_no_answers():
+    said = pa.chunked_array([pa.array(["b", None]).dictionary_encode(), pa.array([None, "c"]).dictionary_encode()])
+    votes = Votes.from_table(pa.table({"item": list("wxyz"), "annotator": ["ann"] * 4, "label": said}))
+    assert votes.sizes.tolist() == [1, 0, 0, 1]
+    assert votes.candidates(missing="empty").to_lists() == [["b"], [], [], ["c"]]

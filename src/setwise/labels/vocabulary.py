@@ -228,6 +228,8 @@ def label_vector(y: Any, name: str) -> Array:
     """One label per row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
     if hasattr(y, "to_labels"):  # LabelSets of singletons
         return label_vector(y.to_labels(), name)
+    if hasattr(y, "combine_chunks"):  # by chunks Arrow takes gaps of a dictionary for its last label
+        y = y.combine_chunks()
     plain = y.to_numpy() if hasattr(y, "to_numpy") and not hasattr(y, "to_pylist") else y  # Arrow: by __array__
     if np.ma.is_masked(plain):
         plain = np.where(np.ma.getmaskarray(plain), None, plain.data)
