@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from setwise.cli import options as opt
-
-if TYPE_CHECKING:
-    from setwise.crowd.annotators import Annotators
+from setwise.labels.label_sets import LabelSets
 
 EXAMPLES = (
     "setwise annotators answers.csv --verified verified.csv --key id --out consensus.csv",
@@ -29,8 +27,9 @@ def annotators(
     display: opt.ScreenOptions,
 ) -> None:
     """Shows how far annotators agree and, with verified rows, how often each is right; writes their consensus."""
+    from setwise.cli.outputs import writing  # Arrow is loaded for files
     from setwise.crowd.annotators import annotators as people_of  # scipy's sparse matrices
-    from setwise.tables.rows import output_columns, read_rows  # Arrow is loaded for files
+    from setwise.tables.rows import output_columns, read_rows
 
     screen = display.screen(out)
     if out is not None:
@@ -46,17 +45,9 @@ def annotators(
     screen.say(f"read {source}: {rows.votes.sizes.sum():,} answers")
     screen.say(found.describe(None) if show_all else repr(found))
     if out is not None:
-        _write(out, output_columns(None, rows), found)
+        agreed = LabelSets.from_labels(found.consensus, found.classes, missing="empty")
+        with writing(out, column="consensus", sizes=False) as writer:
+            writer.append(agreed, output_columns(None, rows), found.confidence)
         screen.say(f"saved to {out}: the consensus of each item and the confidence in each label")
     told = {"rows": len(found.consensus), "answers": int(rows.votes.sizes.sum()), "out": out and str(out)}
     screen.emit(found.to_dict() | told)
-
-
-def _write(out: Path, columns: dict[str, Any], found: Annotators) -> None:
-    """The consensus of each item, and the confidence in each label."""
-    from setwise.cli.outputs import writing  # Arrow is loaded for files
-    from setwise.labels.label_sets import LabelSets
-
-    agreed = LabelSets.from_labels(found.consensus, found.classes, missing="empty")
-    with writing(out, column="consensus", sizes=False) as writer:
-        writer.append(agreed, columns, found.confidence)

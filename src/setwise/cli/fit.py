@@ -16,6 +16,7 @@ from setwise import learn
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen, claims, show_claims
 from setwise.errors import SpellingWarning
+from setwise.findings import join_names
 from setwise.labels.vocabulary import missing_labels
 from setwise.learn.feature_frame import FeatureFrame
 from setwise.learn.threads import use_one_thread
@@ -187,7 +188,7 @@ def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
     classes = sets.n_classes
     told = f"{rows:,} rows, {width:,} features, {classes:,} classes, {mean:.1f} candidates per row"
     screen.say(f"read {table.source}: {told}")
-    screen.say("features: " + ", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
+    screen.say("features: " + join_names(names, 6))
     doubt_separator(sets, separator)
     return {"rows": rows, "features": width, "classes": classes, "candidates_per_row": mean}
 

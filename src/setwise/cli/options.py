@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setwise.cli.screen import Screen
+from setwise.findings import join_names
 from setwise.ranks import as_level
 from setwise.scores import SCORES, Nodes
 from setwise.storage.atomic_files import check_replaceable, folder_of
@@ -416,7 +417,7 @@ def _verified_in(named: list[str] | None, tables: list[TableFiles]) -> tuple[str
         elif any(names is None for _, names in known):
             columns.append(name)
         else:
-            columns_of = " or ".join(f"{table} ({_format_names(names or [])})" for table, names in known)
+            columns_of = " or ".join(f"{table} ({join_names(names or [], 8)})" for table, names in known)
             sought = f"neither a column of {columns_of} nor a file; name a column, or" if known else "no file; name"
             raise ValueError(f"--verified: {name!r} is {sought} FILE:COLUMN.")
     if len(columns) > 1 or len({*files.values()}) > 1:
@@ -433,10 +434,6 @@ def file_and_column(name: str) -> tuple[Path, str | None]:
 def _is_there(name: str) -> bool:
     """Whether a name, or a pattern, is that of files or of standard input."""
     return name == str(STANDARD) or os.path.exists(name) or bool(glob.glob(name))  # noqa: PTH110, PTH207 - any text
-
-
-def _format_names(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 @dataclass(frozen=True)

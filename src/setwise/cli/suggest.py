@@ -12,6 +12,7 @@ import typer
 
 from setwise._arrays import Ints
 from setwise.cli import options as opt
+from setwise.findings import join_names
 
 if TYPE_CHECKING:
     from setwise.decisions.verification import Suggestion
@@ -114,8 +115,11 @@ def _telling(out: Path, taken: dict[str, Any], answers: Any, about: opt.RowOptio
     from setwise.report.label_pages import telling_columns  # Arrow is loaded for files
 
     told = telling_columns(taken, answers.classes.tolist(), key=about.key, separator=about.separator)
-    shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
-    return [f"{out} has columns that tell labels: {shown}. Hide them from those who verify."] if told else []
+    return (
+        [f"{out} has columns that tell labels: {join_names(told, _SHOWN)}. Hide them from those who verify."]
+        if told
+        else []
+    )
 
 
 def _refuse_models(confidence_level: float | None, probabilities: Path | None, features: list[str] | None) -> None:

@@ -100,21 +100,16 @@ def work(run: str, worker: Callable[[Any], Any], folder: Path, part: Any) -> Ret
         try:
             if run not in _made:
                 _made.clear()
-                _enter(folder)
+                try:
+                    os.chdir(folder)  # that of the user, so that files have the same names
+                except OSError:
+                    problem = f"{folder}: is not on the node {socket.gethostname()}"
+                    raise InputError(problem, "use a file system that all nodes share") from None
                 _made[run] = worker
             found, error = _made[run](part), None
         except (ValueError, TypeError, OSError, ImportError) as wrong:
             found, error = None, wrong
     return Returned(found, tuple(one.message for one in caught if isinstance(one.message, Warning)), error)
-
-
-def _enter(folder: Path) -> None:
-    """Makes the folder of the user that of this process, so that files have the same names."""
-    try:
-        os.chdir(folder)
-    except OSError:
-        problem = f"{folder}: is not on the node {socket.gethostname()}"
-        raise InputError(problem, "use a file system that all nodes share") from None
 
 
 def _fetch(ray: Any, part: Any, reference: Any) -> Returned:

@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from setwise.errors import DataError, MisuseWarning, Remedy
+from setwise.findings import join_names
 from setwise.storage.limits import check_unpacked, too_large, unpack_limit
 from setwise.tables.arrow_types import is_unsupported, plain_column
 from setwise.tables.json_depth import check_depth
@@ -139,10 +140,11 @@ def is_table(source: Any) -> bool:
 def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *ways: Remedy | str) -> DataError:
     """The error about a column that a table lacks; `why` says what needs it, and `ways` are remedies."""
     names = [one if one.isprintable() and one == one.strip() != "" else repr(one) for one in names if any(names)]
-    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
     one = len(names) == 1 and where != "the table"
     remedies = [Remedy("delimiter", None, "to say what stands between columns")] if one else []
-    return DataError(f"{where}: there is no column {name!r}{why}; it has {shown or 'none'}", *remedies, *ways)
+    return DataError(
+        f"{where}: there is no column {name!r}{why}; it has {join_names(names, 8) or 'none'}", *remedies, *ways
+    )
 
 
 def column_names(source: Any) -> list[str]:

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Ints
+from setwise.findings import join_names
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import label_vector, missing_labels
 
+_SHOWN = 12  # labels and pairs in a line
 _MAX_PAIRS = 20_000_000  # label pairs to count; beyond that, a sample of rows is counted
 
 
@@ -63,7 +65,7 @@ class Inspection:
     def __str__(self) -> str:
         lines = [
             f"{self.rows:,} rows, {self.classes:,} classes, {self.mean_size:.2f} candidates per row",
-            f"sizes: {_enumerate(f'{size}: {count:,}' for size, count in self.sizes.items())}",
+            f"sizes: {join_names([f'{size}: {count:,}' for size, count in self.sizes.items()], _SHOWN)}",
             f"one candidate only: {_part(self.singletons, self.rows)}; every class: {_part(self.full, self.rows)}",
         ]
         if self.unlabelled.rows:
@@ -75,11 +77,11 @@ class Inspection:
             )
         if self.confused:
             pairs = (f"{a} and {b} ({pair.rows:,})" for pair in self.confused for a, b in [pair.labels])
-            lines.append(f"most often together: {_enumerate(pairs)}")
+            lines.append(f"most often together: {join_names([*pairs], _SHOWN)}")
         if self.never_alone:
-            lines.append(f"never the only candidate: {_enumerate(map(str, self.never_alone))}")
+            lines.append(f"never the only candidate: {join_names([*map(str, self.never_alone)], _SHOWN)}")
         if self.never_occurs:
-            lines.append(f"never a candidate: {_enumerate(map(str, self.never_occurs))}")
+            lines.append(f"never a candidate: {join_names([*map(str, self.never_occurs)], _SHOWN)}")
         if self.containment is not None:
             lines.append(
                 f"the truth is a candidate in {self.containment:.2%} of the {self.truth_known:,} rows where it is "
@@ -87,7 +89,9 @@ class Inspection:
             )
         if self.duplicates is not None:
             found = (f"{name} {count:,}" for name, count in self.duplicates.items())
-            lines.append(f"rows that occur in more than one part of the split: {_enumerate(found) or 'none'}")
+            lines.append(
+                f"rows that occur in more than one part of the split: {join_names([*found], _SHOWN) or 'none'}"
+            )
         return "\n".join(lines)
 
 
@@ -217,8 +221,3 @@ def _duplicates(X: ArrayLike, split: Mapping[str, ArrayLike]) -> dict[str, int]:
 
 def _part(count: int, of: int) -> str:
     return f"{count:,} ({count / max(of, 1):.1%})"
-
-
-def _enumerate(items: Any, most: int = 12) -> str:
-    listed = list(items)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")

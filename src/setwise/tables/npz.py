@@ -23,7 +23,10 @@ from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
 
 def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Array | None, dict[str, Array]]:
     """Features, candidates, true labels and identifiers in an archive."""
-    arrays = _load(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    with path.open("rb") as file:
+        arrays = read_arrays(file, path)
     with reading_untrusted(path, "npz"):
         sets = _sets(arrays, classes, path)
         X = _features(arrays, path, None if sets is None else len(sets))
@@ -31,13 +34,6 @@ def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Arr
             raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
         truth = _truth(arrays, path, len(X))
         return X, sets, truth, {name: arrays[name] for name in ("ids",) if name in arrays}
-
-
-def _load(path: Path) -> dict[str, Array]:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file.")
-    with path.open("rb") as file:
-        return read_arrays(file, path)
 
 
 def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets | None:

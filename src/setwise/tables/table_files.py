@@ -117,11 +117,6 @@ class TableFiles:
         if self.seen.setdefault(path, stamp) != stamp:
             raise DataError(f"{self.where(path)}: changed while it was read; try again when it is complete.")
 
-    def otherwise(self, **declared: str | None) -> TableFiles:
-        """A copy, with values declared for what was not declared yet."""
-        missing: dict[str, Any] = {name: getattr(self, name) or value for name, value in declared.items()}
-        return replace(self, **missing)
-
     def form(self, path: Path) -> str:
         """The format of one of the files, from its suffix or its first bytes."""
         if self.format is None and _suffix(path) == ".mat":
@@ -154,7 +149,8 @@ def source_name(source: Any) -> str:
 def table_files(source: Any, **declared: str | None) -> TableFiles:
     """The files of a path, of a pattern such as ``parts/*.csv``, or of several of these."""
     if isinstance(source, TableFiles):
-        return source.otherwise(**declared)
+        missing: dict[str, Any] = {name: getattr(source, name) or value for name, value in declared.items()}
+        return replace(source, **missing)
     several: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
     paths = tuple(path for one in several for path in _find_files(one))
     _check_files(paths)

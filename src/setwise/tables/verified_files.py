@@ -12,6 +12,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools
 from setwise.errors import DataError, MisuseWarning, Remedy
+from setwise.findings import join_names
 from setwise.labels.vocabulary import is_missing, missing_labels
 from setwise.tables.arrow_reading import arrow_table
 from setwise.tables.importers.imported import id_array
@@ -84,7 +85,7 @@ def read_verified(
     ]
     strange, label = next(((place, label) for place, label in each if label not in labels), (None, None))
     if strange is not None:
-        names = ", ".join(map(str, list(classes)[:_SHOWN])) + (", …" if len(classes) > _SHOWN else "")
+        names = join_names([*map(str, classes)], _SHOWN)
         said = f"{key} = {found.keys[strange]!r} has the label {label!r}"
         ways = "correct it", Remedy("classes", None, "to list all labels")
         raise DataError(f"{where}: {said}, which is not one of {names}", *ways)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, frozen
+from setwise._arrays import Array
 from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -40,14 +39,6 @@ class Imported:
         return replace(
             self, candidates=self.candidates[rows], ids=self.ids[rows], truth=truth, votes=self.votes[rows]
         )
-
-
-def row_ids(ids: ArrayLike | None, n: int) -> Array:
-    """The identifiers, by default the row numbers."""
-    array = np.arange(n) if ids is None else np.array(ids)
-    if array.shape != (n,):
-        raise ValueError(f"ids: shape {array.shape} for {n} rows; give one identifier per row.")
-    return frozen(array)
 
 
 def check_identifier(value: Any, name: str) -> Any:

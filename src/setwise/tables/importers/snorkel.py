@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._arrays import frozen
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.importers.imported import Imported, row_ids
+from setwise.tables.importers.imported import Imported
 
 
 def from_snorkel(
@@ -58,8 +59,10 @@ def from_snorkel(
         raise DataError(f"against: there is no function {unknown[0]!r}; name one of functions, or a column number.")
     rows, who = np.nonzero(given >= 0)
     denied = np.array([name in against for name in names], dtype=bool)[who]
-    labels, identifiers = vocabulary.classes.tolist(), row_ids(ids, len(given))
+    labels, identifiers = vocabulary.classes.tolist(), np.array(np.arange(len(given)) if ids is None else ids)
+    if identifiers.shape != (len(given),):
+        raise ValueError(f"ids: shape {identifiers.shape} for {len(given)} rows; give one identifier per row.")
     with reading_from("matrix"):
         columns = (rows, labels, given[rows, who], names, who, None, denied)
         votes = Votes.from_codes(len(given), *columns, classes=vocabulary, items=identifiers)
-        return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
+        return Imported(votes.candidates(rule, missing=missing), frozen(identifiers), votes=votes)
