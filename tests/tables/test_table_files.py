@@ -310,7 +310,7 @@ def test_lists_and_objects_beside_the_sets_can_be_written_as_text(tmp_path):
 
 
 def test_what_is_declared_about_files_stays_when_more_is():
-    files = table_files("a.csv", delimiter=";").otherwise(delimiter=",", decimal=",")
+    files = table_files(table_files("a.csv", delimiter=";"), delimiter=",", decimal=",")
     assert (files.delimiter, files.decimal, files.name, str(table_files(["a.csv", "b.csv"]))) == (
         ";",
         ",",
