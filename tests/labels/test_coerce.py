@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from setwise import LabelSets
-from setwise.labels.coerce import as_candidates
+from setwise.labels.coerce import as_candidates, as_label_sets
 
 MASK = np.array([[True, True, False], [False, False, True]])
 
@@ -122,3 +122,10 @@ def test_a_frame_of_columns_in_another_order_is_brought_into_order():
 def test_what_does_not_fit_is_named(value, classes, message):
     with pytest.raises(ValueError, match=message):
         as_candidates(value, 2, classes)
+
+
+@pytest.mark.parametrize("encode", [False, True])
+def test_a_column_of_an_arrow_table_holds_one_label_a_row(encode):
+    column = pa.chunked_array([["cat", None], ["dog", "cat"]])
+    sets = as_label_sets(column.dictionary_encode() if encode else column)
+    assert sets.to_lists() == [["cat"], [], ["dog"], ["cat"]]

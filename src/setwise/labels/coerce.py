@@ -93,7 +93,7 @@ def _read(value: Any, vocabulary: Vocabulary | None, name: str) -> LabelSets:
     if hasattr(value, "columns"):
         named = all(isinstance(column, str) for column in value.columns)
         return LabelSets.from_mask(value if named else value.to_numpy())
-    if hasattr(value, "value_lengths") or hasattr(value, "combine_chunks"):
+    if hasattr(value, "value_lengths") or (hasattr(value, "combine_chunks") and "list" in str(value.type)):
         return LabelSets.from_arrow(value, vocabulary, missing="empty")
     array = _as_array(value)
     if array.ndim == 1 and array.dtype == object and any(_holds_labels(row) for row in array):
@@ -115,7 +115,7 @@ def _read(value: Any, vocabulary: Vocabulary | None, name: str) -> LabelSets:
 def _as_array(value: Any) -> Array:
     """A numpy array: 2-D for masks, 1-D objects for collections, 1-D for labels."""
     if hasattr(value, "__array__"):
-        return np.asarray(value)
+        return np.asarray(value.combine_chunks() if hasattr(value, "combine_chunks") else value)
     rows = list(value)
     flags = [is_collection(row) and all(isinstance(v, (bool, np.bool_)) for v in row) for row in rows]
     if rows and all(flags) and len({len(row) for row in rows}) == 1 and len(rows[0]):
