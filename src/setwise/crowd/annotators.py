@@ -15,7 +15,7 @@ from setwise.crowd.consensus import Consensus, find_consensus, learn_consensus
 from setwise.crowd.dependence import Dependence
 from setwise.crowd.members import Members, compare_members
 from setwise.crowd.rectified_shares import annotator_shares, single_answers
-from setwise.crowd.resemblance import Resemblance, find_resemblance
+from setwise.crowd.resemblance import FEWEST_VERIFIED, Resemblance, find_resemblance
 from setwise.crowd.verifiers import add_verified
 from setwise.errors import check_length
 from setwise.evidence.evidence import gather
@@ -146,7 +146,7 @@ class Annotators:
         by = "Krippendorff's alpha by squared distances" if self.ordered else "Krippendorff's alpha"
         agreed = f"{self.alpha:.2f}, where 0 is luck and 1 is full agreement ({by})."
         if not np.isnan(self.effective_votes):
-            how = "verified rows" if self.verified else "what the others say"
+            how = "verified rows" if self.verified >= FEWEST_VERIFIED else "what the others say"
             each = _in_digits(self.found.resemblance.per_row, 3) if self.found.resemblance else ""
             told = f"The {each} answers to a row tell as much as about {_in_digits(self.effective_votes, 2)}"
             agreed += f" {told} from unrelated annotators, judged by {how}."
@@ -262,7 +262,7 @@ class Annotators:
         return "\n".join(line.rstrip() for line in parts)
 
     def _head(self) -> str:
-        by = f"{len(self):,} annotators" if len(self) else "Anonymous annotators"
+        by = f"{len(self):,} annotator{'s' * (len(self) > 1)}" if len(self) else "Anonymous annotators"
         rows = f"{len(self.consensus):,} rows{f' ({self.verified:,} verified)' if self.verified else ''}"
         return f"{by}, {rows}, {len(self.classes):,} classes"
 

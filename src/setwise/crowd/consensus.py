@@ -23,6 +23,7 @@ from setwise.labels.votes import Votes
 _POWER = 0.2  # of the posterior beside the share of votes
 _ROWS = 10_000  # by which the rule is chosen; of more rows a part is used
 _FEW = 30  # rows; with fewer, the answers left out tell nothing
+_SOME = 100  # rows; with fewer, that nothing contradicts independence says little
 _FOLDS = 5
 _CLEAR = 2.0  # standard errors
 _ROUNDS = 5  # of weighing annotators by their agreement with those weighed before
@@ -62,7 +63,7 @@ class Consensus:
         if abs(gain) > _CLEAR:
             return gain > 0
         found = self.dependence
-        return found is not None and not (found.refuted and found.excess > 0)
+        return len(self.votes) >= _SOME and found is not None and not (found.refuted and found.excess > 0)
 
     @lazy
     def confidence(self) -> Floats:

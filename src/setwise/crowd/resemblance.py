@@ -28,6 +28,8 @@ _PAIRS = 5_000  # of annotators that are compared, those with most common rows
 _ALIKE = 2_000  # common rows of a pair that are compared
 _COMMON = 50  # rows that a pair must have answered; of pairs with fewer nothing is said
 _JUDGED = 20  # of them with a known truth
+FEWEST_VERIFIED = 50
+"""Fewer verified rows do not show how errors are correlated."""
 _OTHERS = 5  # annotators without the two, whose majority counts as the truth where that is unknown
 _COPY = 0.8  # how far errors are correlated, and answers agree beyond chance, in near-copies
 _CHANCE = 0.01  # how probable so many common errors of one of all pairs are, at most, by chance
@@ -100,6 +102,8 @@ class Resemblance:
 def find_resemblance(votes: Votes, truth: Ints | None = None) -> Resemblance:
     """How alike the annotators answer; `truth` has the positions of the verified labels, negative where unknown."""
     order = np.random.default_rng(0).permutation(len(votes))
+    if truth is not None and np.count_nonzero(truth >= 0) < FEWEST_VERIFIED:
+        truth = None
     if truth is not None:
         order = order[np.argsort(truth[order] < 0, kind="stable")]  # verified rows first
     rows = np.sort(order[: max(int(np.searchsorted(np.cumsum(votes.sizes[order] ** 2.0), _MET)), _COMMON)][:_ROWS])
