@@ -178,13 +178,8 @@ def _first_row(source: Any) -> Any:
         path = files.paths[0]
         with reading(path, files), pq.ParquetFile(path) as file:
             if file.metadata.num_rows:
-                return check_table(_without_rows(file.schema_arrow), files.where(path))
+                return check_table(pa.Table.from_batches([], file.schema_arrow), files.where(path))
     return next(arrow_batches(source, 1), None)
-
-
-def _without_rows(schema: Any) -> Any:
-    """A table without rows; Arrow's own function does not support all types."""
-    return pa.Table.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
 
 
 def row_count(source: Any) -> int | None:
@@ -562,8 +557,8 @@ def _read_arrow(path: Path) -> Any:
         check_unpacked(path, path.stat().st_size, held)
         blocks.append(block)
     with pa.OSFile(str(path)) as file:
-        schema = _open_arrow(file).schema
-    return check_table(_without_rows(schema), str(path)) if not blocks else pa.concat_tables(blocks)
+        none = pa.Table.from_batches([], _open_arrow(file).schema)
+    return pa.concat_tables(blocks) if blocks else check_table(none, str(path))
 
 
 def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: Collection[str]) -> Iterator[Any]:
@@ -572,12 +567,8 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: Coll
         # the first block alone sets the types; integers become floats because later blocks may hold floats
         with pa.csv.open_csv(path, **options) as head:
             schema = head.schema
-        wide = {
-            field.name: pa.float64()
-            for field in schema
-            if pa.types.is_integer(field.type) or pa.types.is_null(field.type)
-        }
-        options["convert_options"].column_types = {**wide, **dict.fromkeys(text, pa.string())}
+        wide = (field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_null(field.type))
+        options["convert_options"].column_types |= dict.fromkeys(set(wide) - {*text}, pa.float64())
         options["convert_options"].include_columns = [name for name in schema.names if name in only]
         first, table = 0, pa.table({})
         with pa.csv.open_csv(path, **options) as stream:
