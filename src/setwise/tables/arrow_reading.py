@@ -473,26 +473,23 @@ def _json_array(content: bytes, where: str) -> Any:
     if not content.lstrip().startswith(b"["):
         return json_table(content, where)
     rows = read_objects(content, f"{where}:")
-    odd = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)
-    if odd is not None:
-        raise DataError(f'{where}: entry {odd} is not a JSON object; expected {{"column": value, …}}.')
-    return _from_objects(rows, where)
+    return _from_objects(((f"entry {number}", row) for number, row in enumerate(rows)), where)
 
 
 def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
     """Reads JSON lines with Python's reader: slower, but errors name the line, and lists may mix types."""
-    rows = []
-    for number, line in enumerate(content.split(b"\n"), start=first_line + 1):
-        if not line.strip():
-            continue
-        row = read_objects(line, f"{where}: line {number}")
+    lines = enumerate(content.split(b"\n"), start=first_line + 1)
+    placed = ((f"line {number}", line) for number, line in lines if line.strip())
+    return _from_objects(((place, read_objects(line, f"{where}: {place}")) for place, line in placed), where)
+
+
+def _from_objects(placed: Iterable[tuple[str, Any]], where: str) -> Any:
+    """A table from objects, each with its place in the file."""
+    rows: list[dict[str, Any]] = []
+    for place, row in placed:
         if not isinstance(row, dict):
-            raise DataError(f'{where}: line {number} is not a JSON object; expected {{"column": value, …}}.')
+            raise DataError(f'{where}: {place} is not a JSON object; expected {{"column": value, …}}.')
         rows.append(row)
-    return _from_objects(rows, where)
-
-
-def _from_objects(rows: list[dict[str, Any]], where: str) -> Any:
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = [_json_column([row.get(name) for row in rows], name, where) for name in names]
     fields = [
