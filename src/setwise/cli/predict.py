@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from setwise.streams.batch_predictor import BatchPredictor
     from setwise.streams.predicted_parts import PredictedRows
     from setwise.tables.table_files import TableFiles
+
+    _Found = tuple[PredictedRows, Comparison, int]
+    """What was found of all rows, how these compare with the calibration rows, and how many files were kept."""
 
 EXAMPLES = (
     "setwise predict model/ new.csv --out sets.csv",
@@ -64,48 +67,32 @@ def predict(
             raise ValueError("--engine: others than local write a folder of files; name a folder with --out.")
         opt.refuse_existing(out, force=runs.force)
     source = text.files(probabilities or file)
-    predictor = BatchPredictor(
-        model,
-        confidence_level,
-        probabilities=probabilities is not None,
-        by=by,
-        p_values=p_values,
-        column=column,
-        **asdict(loading),
-    )
+    asked: dict[str, Any] = {"by": by, "p_values": p_values, "column": column, **asdict(loading)}
+    predictor = BatchPredictor(model, confidence_level, probabilities=probabilities is not None, **asked)
     doubt_level(predictor.confidence_level)
     predictor.check_categories()
     predictor.tree, predictor.at_most = naming.tree(predictor.calibration.classes.tolist())
     with screen.counting(f"predicting {source.name}", row_count(source)) as advance:
         if in_parts:
-            found = _in_parts(predictor, source, out, advance, runs, separator)
+            found, compared, kept = _in_parts(predictor, source, out, advance, runs, separator)
         else:
-            found = _in_one(predictor, source, out, advance, separator)
-    level, shares = predictor.confidence_level, found.rows.shares()
+            found, compared, kept = _in_one(predictor, source, out, advance, separator)
+    level, shares = predictor.confidence_level, found.shares()
     screen.say(
         f"{shares['rows']:,} rows at confidence {level:g}: {shares['mean_size']:.2f} labels per row, "
         f"{shares['singleton_rate']:.1%} with one label, {shares['empty_rate']:.1%} with none, {clock}"
     )
-    if found.kept:
-        screen.say(f"{found.kept:,} of {len(source.paths):,} files were finished before, and are kept")
+    if kept:
+        screen.say(f"{kept:,} of {len(source.paths):,} files were finished before, and are kept")
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
     if out != opt.STANDARD:
-        write_note(out, found.compared)
+        write_note(out, compared)
     screen.emit(
         shares
-        | _state_guarantee(screen, predictor, found, source)
-        | ({"files_kept": found.kept} if in_parts else {})
+        | _state_guarantee(screen, compared, level, source)
+        | ({"files_kept": kept} if in_parts else {})
         | {"out": str(out), "seconds": clock.seconds}
     )
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What was found of all rows, how these compare with the calibration rows, and how many files were kept."""
-
-    rows: PredictedRows
-    compared: Comparison
-    kept: int = 0
 
 
 def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: Any, separator: str) -> _Found:
@@ -120,7 +107,7 @@ def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: A
         compared = _compare_rows(predictor, [found])
         if compared.refuted and out != opt.STANDARD:  # before the sets are in place: nobody finds them without it
             write_note(out, compared)
-    return _Found(found, compared)
+    return found, compared, 0
 
 
 def _in_parts(
@@ -149,7 +136,7 @@ def _in_parts(
         check_complete(parts, [part.out for part in parts])
     found = [done[part.number] for part in parts]
     total = PredictedRows(sum((rows.sizes for rows in found), Counter()))
-    return _Found(total, _compare_rows(predictor, found), kept)
+    return total, _compare_rows(predictor, found), kept
 
 
 def _compare_rows(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:
@@ -160,9 +147,8 @@ def _compare_rows(predictor: BatchPredictor, found: list[PredictedRows]) -> Comp
     return replace(rows.compare(), used=next((part.used for part in found if part.used is not None), None))
 
 
-def _state_guarantee(screen: Screen, predictor: BatchPredictor, found: _Found, source: Any) -> dict[str, Any]:
+def _state_guarantee(screen: Screen, compared: Comparison, level: float, source: Any) -> dict[str, Any]:
     """What is promised for these rows; says so where they differ from the calibration rows, or are among them."""
-    compared, level = found.compared, predictor.confidence_level
     made = compared.guarantee(level)
     if compared.refuted:
         warnings.warn(f"{source}: {compared.sentence}", stacklevel=3)
