@@ -35,6 +35,7 @@ _BESIDE = 64  # bytes of a row beside its probabilities: key, id, candidates, fa
 _SLACK = 1.25  # rows held over those allowed, before the largest keys are thrown away
 _IDS = ("row_ids", "sampling_ids")
 _NAMES = ("verified_probability", "by", "sample_weight", "groups", *_IDS)
+_ALIKE = ("memory_limit", "max_rows", "domain")  # arguments that rows which merge share
 _TORN = {  # facts that no sample of rows keeps
     "groups": "rows of one group belong together, and a sample of rows tears groups apart",
     "verified_probability": "verified rows are all kept, and a sample of the others changes the chances",
@@ -186,23 +187,17 @@ class CalibrationRows:
 
     def empty_copy(self) -> CalibrationRows:
         """No rows, of which as many would be kept, by the same keys."""
-        return CalibrationRows(
-            classes=self.classes,
-            memory_limit=self.memory_limit,
-            max_rows=self.max_rows,
-            random_state=self._seed,
-            domain=self.domain,
-        )
+        alike: dict[str, Any] = {name: getattr(self, name) for name in ("classes", *_ALIKE)}
+        return CalibrationRows(**alike, random_state=self._seed)
 
     def merge(self, other: CalibrationRows) -> CalibrationRows:
         """The rows of both; associative, and with `sampling_ids` commutative too."""
         made = self.empty_copy()
         made.classes = self.classes or other.classes
-        for name in ("memory_limit", "max_rows", "domain"):
-            if getattr(self, name) != getattr(other, name):
-                raise ValueError(
-                    f"{name}: rows with {getattr(self, name)} and {getattr(other, name)} do not merge."
-                )
+        for name in _ALIKE:
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if ours != theirs:
+                raise ValueError(f"{name}: rows with {ours} and {theirs} do not merge.")
         keyed = self if self._parts or not other._parts else other  # the keys of rows that are there
         made._seeds, made._seed, made._random = self._seeds | other._seeds, keyed._seed, keyed._random
         if self._parts and other._parts:

@@ -79,16 +79,11 @@ class Table:
 
     def take(self, rows: Ints) -> Table:
         """Some of the rows."""
-        return replace(
-            self,
-            X=self.X[rows],
-            candidates=None if self.candidates is None else self.candidates[rows],
-            truth=None if self.truth is None else self.truth[rows],
-            votes=None if self.votes is None else self.votes[rows],
-            known=None if self.known is None else self.known[rows],
-            carried={name: values[rows] for name, values in self.carried.items()},
-            by=None if self.by is None else [self.by[row] for row in rows.tolist()],
-        )
+        given = {name: getattr(self, name) for name in ("X", "candidates", "truth", "votes", "known")}
+        taken: dict[str, Any] = {name: values[rows] for name, values in given.items() if values is not None}
+        carried = {name: values[rows] for name, values in self.carried.items()}
+        by = None if self.by is None else [self.by[row] for row in rows.tolist()]
+        return replace(self, **taken, carried=carried, by=by)
 
     @property
     def answers(self) -> LabelSets | Votes | None:
