@@ -8,7 +8,7 @@ GUARDS = {
     "calibration.base.BaseCalibration.bracket": "a bracket of rows that refute its premises",
     "calibration.base._miss_rate": "a bracket by rows not drawn at random",
     "calibration.pooled.BasePooledCalibration.predict_set": "so few rows in folds that every label is in every set",
-    "cli.evaluate._finish": "sets of rows that `predict` found to differ from the calibration rows",
+    "cli.evaluate.evaluate": "sets of rows that `predict` found to differ from the calibration rows",
     "cli.predict._state_guarantee": "rows that differ from the calibration rows, or are among them",
     "cli.report._of_calibration": "probabilities of the very rows that were calibrated on",
     "conformal.conformalize.calibrate": "verified rows dropped for lack of candidates",

@@ -111,7 +111,7 @@ def elsewhere(rng: Any, moved: float) -> None:
     ConformalClassifier(GaussianNB(), random_state=0).fit(X[:250], y[:250]).evaluate(X[250:] + moved, y[250:])
 
 
-@mistake("new rows from another source, in files", "cli.predict._state_guarantee", "cli.evaluate._finish")
+@mistake("new rows from another source, in files", "cli.predict._state_guarantee", "cli.evaluate.evaluate")
 def elsewhere_in_files(rng: Any) -> None:
     with _folder() as folder:
         p, y = probabilities(rng, 200)
