@@ -347,9 +347,6 @@ def annotators(
         matrix, votes = _with_columns(probabilities, votes)
     votes, facts = add_verified(votes, verified)
     truth = facts.verified
-    sets = votes.candidates(missing="full")
-    if truth is not None:
-        refuse_sole_answers("annotators", sets, truth)
     alike = None if votes.annotator is None else find_resemblance(votes, truth)
     found = find_consensus(votes, matrix)
     confidence, rule = found.confidence, found.rule
@@ -363,6 +360,8 @@ def annotators(
         rates = agreement, *binomial_bounds(np.nan_to_num(agreement) * met, met, 0.05)
         accuracy, (lower, upper), members = np.full(people, np.nan), np.repeat([[0.0], [1.0]], people, 1), None
     else:
+        sets = votes.candidates(missing="full")
+        refuse_sole_answers("annotators", sets, truth)
         accuracy, lower, upper = rates = annotator_shares(votes, truth)[:3]
         use = truth[row] != MISSING
         panel = np.where(truth == MISSING, 0.0, proposed == truth)
