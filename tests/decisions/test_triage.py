@@ -884,3 +884,16 @@ def test_categories_are_those_of_the_rows_that_were_passed_where_nobody_answered
     assert found.accepted.all()
     assert len(found) == sum(wanted.values())
     assert (by[found.rows] == "a").sum() == wanted["a"]
+
+
+def test_chosen_rows_are_told_without_a_remedy_that_triage_does_not_take(rng):
+    y = rng.integers(0, 3, 900)
+    said = np.where(rng.random((900, 5)) < 0.7, y[:, None], rng.integers(0, 3, (900, 5)))
+    sure = (said == y[:, None]).sum(axis=1)
+    verified = np.where(sure >= np.sort(sure)[-150], y, np.nan)
+    with pytest.warns(UserWarning, match="not a random choice") as warned:
+        setwise.triage(setwise.Votes.from_matrix(said, classes=range(3)), verified)
+    told = str(warned[0].message)
+    assert "draw the rows to verify at random" in told
+    assert "verified_probability" not in told
+    assert "groups" not in told

@@ -159,7 +159,7 @@ def suspects(
         support = np.asarray(matrix, dtype=float)
     codes, truth = given.rows[1].astype(np.intp), facts.verified
     evidence = gather(LAC(), DenseRows(support), given, RowFacts(verified=truth))
-    chosen = warn_about_choice(compare_verified(evidence))
+    chosen = warn_about_choice(compare_verified(evidence), chances=False, groups=False)
     judged = Judgement(evidence, Setting("", support.shape[1], checked=len(facts.verified_rows), chosen=chosen))
     noise = uniforms(np.empty((n, 0)), draw_seed(random_state), np.arange(n))
     right = Proposals(np.asarray(truth == codes, dtype=np.intp), 1 - support[np.arange(n), codes], noise)

@@ -248,7 +248,10 @@ def triage(
     facts = RowFacts(verified=facts.verified, posterior=posterior, position=known)
     evidence = gather(LAC(), DenseRows(posterior), sets, facts)
     refuse_written(evidence)
-    chosen, seed = warn_about_choice(compare_verified(evidence, votes=votes)), draw_seed(random_state)
+    chosen, seed = (
+        warn_about_choice(compare_verified(evidence, votes=votes), chances=False, groups=False),
+        draw_seed(random_state),
+    )
     setting = Setting("", k, votes=True, checked=len(facts.verified_rows), chosen=chosen, seed=seed)
     judged, model = Judgement(evidence, setting), matrix is not None
     return triage_calibration_rows(judged, votes.classes, max_error, mode, by=by, look=look, model=model)
@@ -315,7 +318,7 @@ def triage_folds(
     evidence = replace(evidence, label=labels, truth=truth, held=held)
     refuse_written(evidence)
     count = 0 if labels is None else int((labels != MISSING).sum())
-    chosen = warn_about_choice(compare_verified(evidence))
+    chosen = warn_about_choice(compare_verified(evidence), chances=False, groups=False)
     setting = replace(calibration.parts[0].setting, checked=count, chosen=chosen)
     judged = Judgement(evidence, setting)
     return triage_calibration_rows(judged, calibration.classes, max_error, mode, **options)
