@@ -21,12 +21,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from panel_data import panels
 from scipy import sparse
 from scipy.stats import hypergeom
 from summary import machine, show
 
-from setwise import MisuseWarning, Votes, estimate
+from setwise import MisuseWarning, estimate
 from setwise.crowd.consensus import weigh_votes
 from setwise.crowd.rectified_shares import others_agree, rectify, single_answers
 from setwise.ranks import binomial_bounds
@@ -34,28 +34,6 @@ from setwise.ranks import binomial_bounds
 RESULTS = Path(__file__).resolve().parent / "results" / "estimates.json"
 SIZES, LEVEL, RIVAL_DRAWS = (50, 100, 200, 500), 0.95, 200
 SHARES, JUDGES, ELSEWHERE = 0.85, 0.96, 1.02  # the widest that media bias and other sets may have from m = 200 on
-
-
-def worlds(data):
-    table = pd.read_csv(data / "panels" / "llmjudge.csv")
-    answers = table.iloc[:, 3:].where(table.iloc[:, 3:].isin([0, 1, 2, 3]))
-    yield "llmjudge", Votes.from_matrix(answers.to_numpy(dtype=object), classes=range(4)), table["human"].to_numpy()
-    for name in ("media-bias-zero-shot", "media-bias-cot"):
-        table = pd.read_csv(data / "panels" / f"{name}.csv", dtype=str)
-        answers = table[[column for column in table if column.endswith("_label")]]
-        answers = answers.where(answers.isin(["0", "1"]))
-        answered = answers.notna().any(axis=1)
-        votes = Votes.from_matrix(answers[answered].to_numpy(dtype=object), classes=["0", "1"])
-        yield name, votes, table["label"][answered].astype(int).to_numpy()
-    for name in ("dog", "duck"):
-        table, truth = (pd.read_csv(data / "crowd" / f"{name}-{part}.csv") for part in ("answers", "truth"))
-        table = table[table["question"].isin(truth["question"])]
-        columns = {"item": "question", "annotator": "worker", "label": "answer"}
-        classes = sorted(truth["truth"].unique().tolist())
-        votes = Votes.from_table(table, items=truth["question"].tolist(), classes=classes, **columns)
-        yield name, votes, votes.vocabulary.encode(truth["truth"].to_numpy())
-    held = np.load(data / "crowd" / "cifar10n.npz")
-    yield "cifar10n", Votes.from_matrix(held["votes"].astype(object), classes=range(10)), held["y"].astype(int)
 
 
 class World:
@@ -196,7 +174,7 @@ def main():
         glide = None
     floor = LEVEL - 3 * (LEVEL * (1 - LEVEL) / arguments.draws) ** 0.5
     cells, below, wide = [], [], []
-    for name, votes, y in worlds(arguments.data):
+    for name, votes, y in panels(arguments.data):
         begun = time.perf_counter()
         world = World(votes, y)
         world.compare(votes, y, min(200, world.n // 2))

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from panel_data import panels
 from summary import machine, show
 
 from setwise import Votes
@@ -69,20 +70,9 @@ def worlds(data):
     votes = Votes.of(len(y), place // answers.shape[1], answers.ravel(), classes=range(10))
     for name in ("cifar10n", "cifar10n, new rows"):
         yield name, *orders(votes, y, held["P"].astype(float))
-    table = pd.read_csv(data / "panels" / "llmjudge.csv")
-    answers = table.iloc[:, 3:].where(table.iloc[:, 3:].isin([0, 1, 2, 3]))
-    yield "llmjudge", *orders(Votes.from_matrix(answers.to_numpy(dtype=object), classes=range(4)), table["human"])
-    for name in ("media-bias-zero-shot", "media-bias-cot"):
-        table = pd.read_csv(data / "panels" / f"{name}.csv", dtype=str)
-        answers = table[[column for column in table if column.endswith("_label")]]
-        answers = answers.where(answers.isin(["0", "1"]))
-        answered = answers.notna().any(axis=1)
-        votes = Votes.from_matrix(answers[answered].to_numpy(dtype=object), classes=["0", "1"])
-        yield name, *orders(votes, table["label"][answered].astype(int))
-    table, truth = (pd.read_csv(data / "crowd" / f"dog-{part}.csv") for part in ("answers", "truth"))
-    items = truth["question"].tolist()
-    votes = Votes.from_table(table, item="question", annotator="worker", label="answer", items=items)
-    yield "dog", *orders(votes, votes.vocabulary.encode(truth["truth"].to_numpy()))
+    for name, votes, truth in panels(data):
+        if name in CELLS and name != "cifar10n":
+            yield name, *orders(votes, truth)
 
 
 def betting(wrong, error):

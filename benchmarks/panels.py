@@ -15,10 +15,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from panel_data import panels
 from summary import machine, show
 
-from setwise import Votes, annotators
+from setwise import annotators
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.crowd.consensus import find_consensus
 from setwise.crowd.rectified_shares import annotator_shares, single_answers
@@ -27,32 +27,6 @@ from setwise.labels.vocabulary import MISSING
 from setwise.ranks import binomial_bounds
 
 RESULTS = Path(__file__).resolve().parent / "results" / "panels.json"
-
-
-def panels(data):
-    """Votes and the positions of the true labels, by name."""
-    table = pd.read_csv(data / "panels" / "llmjudge.csv", dtype=str)
-    first = table.columns.get_loc("human") + 1
-    yield "llmjudge", *wide(table, table.columns[first:], "human", ["0", "1", "2", "3"])
-    for prompt in ("zero-shot", "cot"):
-        table = pd.read_csv(data / "panels" / f"media-bias-{prompt}.csv", dtype=str)
-        models = [name for name in table if name.endswith("_label")]
-        yield f"media-bias-{prompt}", *wide(table, models, "label", ["0", "1"])
-    for name in ("dog", "duck"):
-        answers, truth = (
-            pd.read_csv(data / "crowd" / f"{name}-{part}.csv", dtype=str) for part in ("answers", "truth")
-        )
-        items = truth["question"].tolist()
-        votes = Votes.from_table(answers, item="question", annotator="worker", label="answer", items=items)
-        yield name, votes, votes.vocabulary.encode(truth["truth"].to_numpy())
-    held = np.load(data / "crowd" / "cifar10n.npz")
-    yield "cifar10n", Votes.from_matrix(held["votes"].astype(int), classes=range(10)), held["y"].astype(int)
-
-
-def wide(table, judges, truth, classes):
-    answers = table[list(judges)]
-    votes = Votes.from_matrix(answers.where(answers.isin(classes)).to_numpy(dtype=object), classes=classes)
-    return votes, table[truth].astype(int).to_numpy()
 
 
 def share_right(values, y):

@@ -165,11 +165,6 @@ class FittedVotes(Votes):
         """
         return (self.answer_model if probabilities is None else self.fit(probabilities)).posterior
 
-    @property
-    def who(self) -> Ints:
-        """The position of each answer's annotator; anonymous answers count as one annotator's."""
-        return np.zeros(len(self.label), dtype=np.intp) if self.annotator is None else self.annotator
-
     @lazy
     def matrices(self) -> AnswerMatrices:
         """The answers as EM takes them."""

@@ -347,8 +347,8 @@ def annotators(
         matrix, votes = _with_columns(probabilities, votes)
     votes, facts = add_verified(votes, verified)
     truth = facts.verified
-    alike = None if votes.annotator is None else find_resemblance(votes, truth)
     found = find_consensus(votes, matrix)
+    alike = found.resemblance if truth is None or votes.annotator is None else find_resemblance(votes, truth)
     confidence, rule = found.confidence, found.rule
     proposed = frozen(confidence.argmax(axis=1))
     row, who, label = single_answers(votes)

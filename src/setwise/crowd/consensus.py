@@ -120,12 +120,12 @@ def _learn_weights(found: Consensus, verified: Ints, rows: Ints) -> dict[str, Fl
     """Consensus by accuracies in some verified rows: answers weighed by them, and the best annotator alone."""
     votes = found.votes
     used = np.isin(votes.row, rows)
-    who, people, k = _people(votes)[used], len(votes.annotators), votes.n_classes
+    who, people, k = votes.who[used], len(votes.annotators), votes.n_classes
     right = verified[votes.row[used]] == votes.label[used]
     all_right = right.mean() if len(right) else 0.0
     share = (np.bincount(who, right, people) + _PRIOR * all_right) / (np.bincount(who, minlength=people) + _PRIOR)
     odds = np.log(np.maximum(share * max(k - 1, 1), TINY) / np.maximum(1 - share, TINY))
-    best = _people(votes) == share.argmax()
+    best = votes.who == share.argmax()
     alone = found.confidence.copy()
     alone[votes.row[best]] = 0
     alone[votes.row[best], votes.label[best]] = 1
@@ -142,24 +142,19 @@ def _agreement(votes: Votes) -> Floats:
         hits = np.zeros(len(votes.row))
         for part in np.array_split(np.arange(len(votes.row)), -(-len(votes.row) * votes.n_classes // _CELLS)):
             others = counted[votes.row[part]]
-            others[np.arange(len(part)), votes.label[part]] -= (own * weights[_people(votes)])[part]
+            others[np.arange(len(part)), votes.label[part]] -= (own * weights[votes.who])[part]
             hits[part] = (others.argmax(axis=1) == votes.label[part]) & (others.max(axis=1) > TINY)
-        share = np.bincount(_people(votes), hits, len(weights)) / np.maximum(
-            np.bincount(_people(votes), minlength=len(weights)), 1
+        share = np.bincount(votes.who, hits, len(weights)) / np.maximum(
+            np.bincount(votes.who, minlength=len(weights)), 1
         )
         weights = np.maximum(share - 1 / votes.n_classes, TINY)
     return weights
 
 
-def _people(votes: Votes) -> Ints:
-    """The position of each answer's annotator."""
-    return np.zeros(len(votes.row), dtype=np.intp) if votes.annotator is None else votes.annotator
-
-
 def _scale(votes: Votes, weights: Floats) -> Votes:
     """The same answers, each of which counts as its annotator does; the largest of these weights counts as one."""
     own = 1.0 if votes.weight is None else votes.weight
-    return replace(votes, own_weight=frozen(own * (weights / weights.max())[_people(votes)]))
+    return replace(votes, own_weight=frozen(own * (weights / weights.max())[votes.who]))
 
 
 def share_votes(votes: Votes, otherwise: AnnotatorModel) -> Floats:
@@ -192,7 +187,7 @@ def _gain(votes: Votes, resemblance: Resemblance | None, probabilities: Floats |
     weight = np.ones(len(votes.row)) if votes.weight is None else votes.weight
     gained, judged = np.zeros(len(votes)), np.zeros(len(votes))
     for number in np.unique(fold):
-        others = _answers(votes, np.flatnonzero(fold != number))
+        others = votes.keep(fold != number)
         held = np.flatnonzero((fold == number) & (others.sizes[votes.row] > 0))
         if not len(held):
             continue
@@ -212,10 +207,3 @@ def _hits(found: Floats, row: Ints, label: Ints) -> Floats:
     top = found >= found.max(axis=1, keepdims=True) - 1e-9
     hits: Floats = top[row, label] / top.sum(axis=1)[row]
     return hits
-
-
-def _answers(votes: Votes, chosen: Ints) -> Votes:
-    """Some of the answers."""
-    columns = {name: getattr(votes, name) for name in ("row", "label", "annotator", "own_weight", "against")}
-    taken = {name: None if column is None else frozen(column[chosen]) for name, column in columns.items()}
-    return replace(votes, **taken)  # type: ignore[arg-type]

@@ -44,15 +44,8 @@ def leave_out_verifiers(votes: Votes, verified: Ints | None) -> Votes:
         "confirm its own proposal"
     )
     warnings.warn(MisuseWarning(problem, "leave them out of the votes"), stacklevel=4)
-    columns = {name: getattr(votes, name) for name in ("row", "label", "own_weight", "against")}
-    taken = {name: None if column is None else frozen(column[keep]) for name, column in columns.items()}
-    place = np.cumsum(~found) - 1
-    return replace(
-        votes,
-        annotator=frozen(place[votes.annotator[keep]]),
-        annotators=frozen(votes.annotators[~found]),
-        **taken,  # type: ignore[arg-type]
-    )
+    kept, place = votes.keep(keep), np.cumsum(~found) - 1
+    return replace(kept, annotator=frozen(place[kept.who]), annotators=frozen(votes.annotators[~found]))
 
 
 def add_verified(votes: Votes, verified: Any) -> tuple[Votes, RowFacts]:

@@ -388,6 +388,11 @@ class Votes(LabelledRows):
         """How many answers each row has, one from each annotator."""
         return np.bincount(self.answers[0], minlength=self._n) if self.shared else self.lines
 
+    @property
+    def who(self) -> Ints:
+        """The position of each label's annotator; anonymous answers count as one annotator's."""
+        return np.zeros(len(self.row), dtype=np.intp) if self.annotator is None else self.annotator
+
     @lazy
     def answers(self) -> tuple[Ints, Ints, Ints]:
         """The row and the annotator of each answer, and to which answer each label belongs.
@@ -395,10 +400,9 @@ class Votes(LabelledRows):
         >>> Votes.from_matrix([[["cat", "dog"], "dog"]]).answers
         (array([0, 0]), array([0, 1]), array([0, 0, 1]))
         """
-        who = np.zeros(len(self.row), dtype=np.intp) if self.annotator is None else self.annotator
         if not self.shared:
-            return self.row, who, np.arange(len(self.row))
-        keys, which = np.unique(self.row * len(self.annotators) + who, return_inverse=True)
+            return self.row, self.who, np.arange(len(self.row))
+        keys, which = np.unique(self.row * len(self.annotators) + self.who, return_inverse=True)
         return *np.divmod(keys, len(self.annotators)), which
 
     @lazy
@@ -509,6 +513,16 @@ class Votes(LabelledRows):
         row = frozen(np.repeat(np.arange(len(chosen)), self.lines[chosen]))
         items = None if self.items is None else self.items[chosen]
         return replace(self, _n=len(chosen), row=row, items=items, **columns)
+
+    def keep(self, chosen: Ints | Bools) -> Votes:
+        """The same rows and annotators, with some of the answers alone.
+
+        >>> Votes.from_lists([["cat", "dog"], ["dog"]]).keep(np.array([0, 2]))
+        Votes(2 answers on 2 rows, 2 classes): {cat: 1}, {dog: 1}
+        """
+        columns = {name: getattr(self, name) for name in ("row", "label", "annotator", "own_weight", "against")}
+        kept = {name: frozen(column[chosen]) for name, column in columns.items() if column is not None}
+        return replace(self, **kept)
 
     def at(self, rows: Ints) -> Votes:
         """The answers of the rows at these positions; a position of −1 has no answers.
