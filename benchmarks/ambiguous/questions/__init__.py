@@ -1,0 +1,1 @@
+"""One file per question: its task, what is measured, and over which data and settings."""

@@ -1,0 +1,66 @@
+"""setwise, by its public functions, as its guides use them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+import setwise
+from ambiguous.registry import ANY_DATA, CANDIDATES, CHANCE, INDEPENDENT, answers
+
+
+def labels(task):
+    """The verified labels by name, None where nobody looked."""
+    if task.verified is None:
+        return None
+    found = np.full(len(task.verified), None)
+    looked = task.verified >= 0
+    found[looked] = np.array(task.classes, dtype=object)[task.verified[looked]]
+    return found
+
+
+def conformalized(task, strategy="auto", **stated_by):
+    """The calibration on votes or candidate sets, and its sets for the new rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", setwise.MisuseWarning)  # one draw in a hundred looks chosen
+        known = task.candidates if task.votes is None else task.votes
+        made = setwise.conformalize(
+            task.probabilities, known, strategy, classes=task.classes, verified=labels(task), random_state=task.seed,
+            **stated_by,
+        )  # fmt: skip
+        claims = [claim for claim in made.guarantee(task.level).claims if claim.event == "truth"]
+        stated = [claim for claim in claims if claim.probability is not None and not claim.refuted]
+        if assume := stated_by.get("assume"):
+            stated = [claim for claim in stated if assume in {premise.name for premise in claim.premises}]
+        return made.predict_set(task.new, task.level).to_mask(), bool(stated)
+
+
+@answers("sets", "auto, verified", guarantee=ANY_DATA, needs=["verified"], package="setwise")
+def auto_verified(task):
+    return conformalized(task)
+
+
+@answers("sets", "auto, candidates", guarantee=CANDIDATES, needs=["candidates"], package="setwise")
+def auto_candidates(task):
+    return conformalized(task) if task.verified is None else None
+
+
+@answers("sets", "max of the answers", guarantee=CANDIDATES, needs=["votes"], package="setwise")
+def widest(task):
+    return conformalized(task, "max") if task.verified is None else None
+
+
+@answers("sets", "votes: a random answer", needs=["votes"], package="setwise")
+def votes(task):
+    return conformalized(task, "votes") if task.verified is None else None
+
+
+@answers("sets", "crowd, independence stated", guarantee=INDEPENDENT, needs=["votes"], package="setwise")
+def crowd(task):
+    return conformalized(task, "crowd", assume="independent") if task.verified is None else None
+
+
+@answers("sets", "auto, chance stated", guarantee=CHANCE, needs=["candidates", "by_chance"], package="setwise")
+def corrected(task):
+    return conformalized(task, assume="uniform") if task.verified is None else None
