@@ -36,6 +36,7 @@ def test_every_type_of_idx_comes_back_as_it_was(tmp_path, code, dtype, pack):
     [
         (b"", "not an idx file"),
         (b"\x00\x00\x07\x01" + bytes(8), "not an idx file"),
+        (b"\x00\x04\x0b\x00\x0b\x00", "not an idx file"),
         (b"PK\x03\x04" + bytes(30), "not an idx file"),
         (SAMPLE[:9], "not an idx file"),
         (SAMPLE[:20], "not an idx file .cannot reshape"),

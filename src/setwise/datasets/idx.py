@@ -39,8 +39,8 @@ def read_idx(content: bytes, place: Path) -> Array:
     array([7, 0, 9], dtype=uint8)
     """
     try:
-        _, kind, sides = struct.unpack(">HBB", content[:4])
-        shape, dtype = struct.unpack(f">{sides}I", content[4 : 4 + 4 * sides]), np.dtype(_TYPES[kind])
+        zero, kind, sides = struct.unpack(">HBB", content[:4])
+        shape, dtype = struct.unpack(f">{sides}I", content[4 : 4 + 4 * sides]), np.dtype(_TYPES[zero << 8 | kind])
         array = np.frombuffer(content, dtype, offset=4 + 4 * sides).reshape(shape)
     except (struct.error, KeyError, ValueError) as error:
         raise DataError(f"{place}: not an idx file ({error}).") from None
