@@ -26,7 +26,7 @@ uv      = $(1)/bin/python -m uv pip install --quiet --python $(1)
 show    = ; status=$$?; $(1)/python benchmarks/trust.py; exit $$status
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party test-lowest test-pythons trust licences faults fuzz mutation observatory honest lint bench docs reproduce release-check clean
+.PHONY: demo browser test test-long test-third-party test-lowest test-pythons proof trust licences faults fuzz mutation observatory honest lint bench docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -44,7 +44,7 @@ test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
 test-third-party: $(THIRD_READY) $(STUDIO)/.ready   ## XGBoost, LightGBM, CatBoost, Hugging Face, MLflow and Label Studio, in environments of their own
-	LABEL_STUDIO=$(STUDIO)/bin/label-studio $(THIRD)/python -m pytest tests/third_party
+	LABEL_STUDIO=$(STUDIO)/bin/label-studio $(THIRD)/python scripts/try_versions.py third-party tests/third_party $(call show,$(THIRD))
 
 # Old versions use what newer versions of their own dependencies call deprecated, which is not our business.
 test-lowest: .venv-lowest/.ready   ## the tests with the lowest versions that pyproject.toml allows, on the lowest Python
@@ -58,6 +58,10 @@ test-3.%:
 	test -z "$(call python,3.$*)" || $(MAKE) .venv-3.$*/.ready
 	test -z "$(call python,3.$*)" || (OMP_NUM_THREADS=1 .venv-3.$*/bin/python scripts/try_versions.py 3.$* $(TRY) \
 	  $(call show,.venv-3.$*/bin))
+
+proof: FUZZ = --keep    ## everything on docs/trust.md is measured again: hours; `make -k proof` goes on after a failure
+proof: observatory honest faults fuzz mutation test-lowest test-pythons test-third-party
+	$(BIN)/python -m tests.first_use $(call show,$(BIN))
 
 trust: $(READY)         ## docs/trust.md anew from the results that are kept
 	$(BIN)/python benchmarks/trust.py
@@ -79,7 +83,7 @@ observatory: $(READY)   ## every promise against simulations with known truth; e
 
 honest: $(READY)        ## honest but unusual data, 200 samples of each design; exit status 1 where one is refused or not covered
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.honest --samples 200 --out benchmarks/results/honest.json; \
-	  status=$$?; $(BIN)/python benchmarks/guards.py; exit $$status
+	  status=$$?; $(BIN)/python benchmarks/guards.py && $(BIN)/python benchmarks/trust.py; exit $$status
 
 mutation: $(MUTATION_READY)   ## a seeded sample of changes of one token in what claims rest on: which does no test notice?
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py $(call show,$(BIN))
@@ -116,7 +120,8 @@ docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; che
 reproduce: $(READY)     ## what is missing of the paper's tables (wants a GPU), all or TABLES="2 3 4", and their page
 	$(BIN)/python -m reproduction $(foreach table,$(TABLES),--table $(table)) --protocol both --variant all --out results/paper --docs docs/reproduction.md
 
-release-check:          ## builds sdist and wheel, checks what they hold and say, and uses the wheel in an empty environment
+release-check: $(READY) ## no figure is stale; builds sdist and wheel, checks what they hold and say, and uses the wheel in an empty environment
+	$(BIN)/python benchmarks/trust.py --check
 	test -x $(RELEASE)/python || $(PYTHON) -m venv .venv-release
 	$(RELEASE)/python -m pip install --quiet --constraint constraints.txt build twine
 	$(RELEASE)/python scripts/check_release.py

@@ -43,6 +43,7 @@ from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
+from summary import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "mutation"
@@ -101,6 +102,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="tries survivors again (after tests were added)")
     options = parser.parse_args()
     os.chdir(ROOT)
+    here = machine()
     WORK.mkdir(parents=True, exist_ok=True)
     settings.register_profile("no shrinking", phases=(Phase.explicit, Phase.generate), database=None)
     settings.load_profile("no shrinking")  # the profile of tests/conftest.py inherits it
@@ -118,7 +120,7 @@ def main() -> None:
         _try_imports([m for m in wanted if not m.functions], trials, results, part, options.processes)
         results.read()
     _control(sampled, results)
-    summarise(sampled, results)
+    summarise(sampled, results, here)
 
 
 def _control(sampled: list[Mutant], results: Results) -> None:
@@ -684,7 +686,7 @@ def _in_a_fork(work: Callable[[], None]) -> None:
 # The summary
 
 
-def summarise(sampled: list[Mutant], results: Results) -> None:
+def summarise(sampled: list[Mutant], results: Results, here: dict[str, Any]) -> None:
     """Counts, and the survivors with the reasons that were written beside them."""
     before = json.loads(OUT.read_text())["survivors"] if OUT.exists() else []
     reasons = {(s["path"], s["before"], s["after"]): s["reason"] for s in before}
@@ -699,6 +701,7 @@ def summarise(sampled: list[Mutant], results: Results) -> None:
     equivalent = sum(s["reason"].startswith("equivalent") for s in survivors)
     killed = sum(o in {"killed", "timeout", "crash"} for o in outcomes.values())
     summary = {
+        "machine": here,
         "seed": SEED,
         "mutants": len(sampled),
         "killed": killed,

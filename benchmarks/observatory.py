@@ -94,7 +94,7 @@ def figures(result):
     ]
     return [
         f"{result['cells']:,} cells, {result['statements']:,} statements, {result['samples']:,} draws of calibration rows; "
-        f"{about(result)}; {result['core_seconds']:,} core-seconds.",
+        f"{'; '.join(about({'machine': one}) for one in result['machines'])}; {result['core_seconds']:,} core-seconds.",
         "",
         "| cells | in which |",
         "|---|---|",

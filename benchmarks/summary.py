@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,10 +16,27 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
 
+def git(*command):
+    """What git says of this checkout; None where it cannot."""
+    try:
+        done = subprocess.run(("git", *command), cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def commit():
+    """The commit that is measured, by SETWISE_COMMIT or git, with "+changes" where sources or tests differ from it."""
+    head = os.environ.get("SETWISE_COMMIT") or git("rev-parse", "--short=12", "HEAD")
+    changes = "SETWISE_COMMIT" not in os.environ and git("status", "--porcelain", "--", "src", "tests")
+    return f"{head or 'unknown'}{'+changes' if changes else ''}"
+
+
 def machine(*packages):
-    """Date, versions and hardware, as results keep them."""
+    """Date, commit, versions and hardware, as results keep them."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
         "setwise": __version__,
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", *packages)},

@@ -7,15 +7,16 @@ The first argument names the environment; the others are pytest's.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import platform
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from declared import USED, declared, installed
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks.summary import machine
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "versions.json"
 OUTCOMES = ("passed", "failed", "error", "skipped")
@@ -35,7 +36,7 @@ class Counts:
 def main() -> int:
     """The exit status of pytest; what an interrupted run found is not noted."""
     name, *options = sys.argv[1:]
-    counts = Counts()
+    counts, here = Counts(), machine()
     status = pytest.main(options, plugins=[counts])
     if status not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
         return int(status)
@@ -43,9 +44,7 @@ def main() -> int:
     there = {extra: versions for extra, versions in found.items() if None not in versions.values()}
     noted = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     noted[name] = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "setwise": importlib.metadata.version("setwise"),
-        "python": platform.python_version(),
+        **{key: here[key] for key in ("date", "commit", "setwise", "python")},
         **counts.found,
         "versions": dict(sorted(pair for versions in there.values() for pair in versions.items())),
         "without": sorted(set(USED) - set(there)),

@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import subprocess
 import sys
 
 import pytest
@@ -16,7 +17,7 @@ FAULTS = {
     "commands": ["fit", "predict"],
     "wrong": [{"command": "fit", "what": "SIGKILL", "moment": "touch 3", "wrong": ["half a model"]}],
     "seed": 0,
-    "python": "3.11.7",
+    "machine": {"date": "2026-11-20T08:00:00+00:00", "commit": "c0ffee", "python": "3.11.7"},
 }
 FUZZ = {
     "executions": 1_200_000,
@@ -116,8 +117,108 @@ def test_a_change_that_no_test_noticed_stands_there_with_its_reason(kept):
 
 
 def test_the_page_counts_no_bad_input_that_is_not_in_the_table():
-    kept = json.loads((ROOT / "benchmarks" / "results" / "bad_inputs.json").read_text())
+    kept = json.loads((ROOT / "benchmarks" / "results" / "bad_inputs.json").read_text())["ends"]
     now = counts()
     for name, ends in kept.items():
         for kind, number in ends.items():
             assert number <= now[name][kind], "run `python -m tests.first_use` and `python benchmarks/trust.py`"
+
+
+def test_the_page_says_when_and_at_which_commits_a_result_was_measured(kept):
+    npz, idx = FUZZ["targets"].values()
+    parts = {
+        "npz": npz | {"commit": "a1", "date": "2026-11-19"},
+        "idx": idx | {"commit": "b2", "date": "2026-11-20"},
+    }
+    said = kept(faults=FAULTS, fuzz=FUZZ | {"targets": parts})
+    assert "`make faults`, measured on 2026-11-20 at commit c0ffee\n" in said["Commands cut short"]
+    assert ", measured on 2026-11-19 at commit a1, 2026-11-20 at commit b2\n" in said["Broken files"]
+
+
+def test_what_each_result_measures_is_listed_and_is_there(trust):
+    assert trust.MEASURED.keys() == trust.SECTIONS.keys()
+    for path in {path for paths in trust.MEASURED.values() for path in paths}:
+        assert list(ROOT.glob(path.removeprefix(":!"))), path
+
+
+@pytest.fixture
+def checkout(trust, monkeypatch, tmp_path):
+    """A checkout with one commit, and its name."""
+
+    def git(*command):
+        author = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        done = subprocess.run(("git", *author, *command), cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    for name in ("summary", "freshness"):
+        monkeypatch.setattr(sys.modules[name], "ROOT", tmp_path)
+    monkeypatch.delenv("SETWISE_COMMIT", raising=False)
+    git("init", "-q")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "ranks.py").write_text('"""Ranks."""\n\ndef rank(n):\n    """One."""\n    return n + 1\n')
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\ndependencies = ["numpy>=2.0"]\n[tool.ruff]\nline-length = 9\n'
+    )
+    git("add", ".")
+    git("commit", "-qm", "one")
+    return tmp_path, git("rev-parse", "HEAD")
+
+
+def test_comments_docstrings_and_lines_do_not_make_a_result_stale_and_code_does(trust, checkout):
+    folder, commit = checkout
+    file = folder / "src" / "ranks.py"
+    file.write_text('"""Other words."""\ndef rank(n):\n    # a comment\n    return (n +\n 1)\n')
+    assert trust.changed(commit, ["src"]) == []
+    file.write_text(file.read_text().replace("1)", "2)"))
+    assert trust.changed(commit, ["src"]) == ["src/ranks.py"]
+    assert trust.changed(commit, ["src", ":!src/ranks.py"]) == []
+    file.unlink()
+    assert trust.changed(commit, ["src"]) == ["src/ranks.py"]
+
+
+def test_other_versions_make_a_result_stale_and_other_settings_of_tools_do_not(trust, checkout):
+    folder, commit = checkout
+    file = folder / "pyproject.toml"
+    file.write_text(file.read_text().replace("9", "10"))
+    assert trust.changed(commit, ["pyproject.toml"]) == []
+    file.write_text(file.read_text().replace("2.0", "2.1"))
+    assert trust.changed(commit, ["pyproject.toml"]) == ["pyproject.toml"]
+
+
+def test_a_stale_result_is_named_with_the_command_to_run_again(trust, checkout, monkeypatch):
+    folder, commit = checkout
+    (folder / "src" / "ranks.py").write_text("")
+    monkeypatch.setattr(trust, "MEASURED", {"faults": ["src"], "fuzz": ["src"], "honest": ["src"]})
+    results = {"faults": {"machine": {"commit": commit, "date": "2026-11-20"}}, "honest": {"machine": {}}}
+    monkeypatch.setattr(trust, "load", lambda name: results.get(name, {"commit": "0" * 40, "date": ""}))
+    assert list(trust.stale()) == [
+        f"faults: run `make faults` again: since {commit} src/ranks.py changed",
+        f"fuzz: run `make fuzz FUZZ=--keep` again: commit {'0' * 40} is not known here",
+        "honest: run `make honest` again: its commit was not noted",
+    ]
+
+
+def test_results_note_the_commit_and_whether_sources_differ_from_it(trust, checkout, monkeypatch):
+    folder, commit = checkout
+    noted = sys.modules["summary"].commit
+    assert noted() == commit[:12]
+    (folder / "pyproject.toml").write_text("")
+    assert noted() == commit[:12]
+    (folder / "src" / "new.py").write_text("")
+    assert noted() == f"{commit[:12]}+changes"
+    monkeypatch.setenv("SETWISE_COMMIT", "c0ffee")
+    assert noted() == "c0ffee"
+
+
+def test_without_git_the_commit_is_unknown_and_nothing_is_compared(trust, checkout, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert sys.modules["summary"].commit() == "unknown"
+    assert not trust.history()
+
+
+# The switch: once all results are measured anew, this test passes, which strict=True reports; delete the mark then.
+@pytest.mark.xfail(strict=True, reason="the results are not measured anew yet")
+def test_no_figure_on_the_page_is_older_than_what_it_measures(trust):
+    if not trust.history():
+        pytest.skip("git has no history here")
+    assert not list(trust.stale())

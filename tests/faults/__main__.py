@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import signal
 import sys
@@ -19,6 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
+
+from benchmarks.summary import machine
 
 from tests.faults.commands import COMMANDS, surroundings
 from tests.faults.disturbances import DISTURBANCES
@@ -47,7 +48,7 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=KINDS, help="of moments. Default: all")
     parser.add_argument("--out", type=Path, help="where to write the counts as JSON")
     options = parser.parse_args()
-    found: list[Case] = []
+    here, found = machine(), list[Case]()
     folder = Path(
         tempfile.mkdtemp(prefix="setwise-faults-")
     )  # no context manager: processes that are forked end too
@@ -64,13 +65,13 @@ def main() -> int:
     print(f"{len(found)} commands, {len(wrong)} left something that they should not")
     if options.out:
         kept = {
+            "machine": here,
             "cases": {
                 what: sum(case.what == what for case in found) for what in dict.fromkeys(c.what for c in found)
             },
             "commands": list(dict.fromkeys(case.command for case in found)),
             "wrong": [asdict(case) for case in wrong],
             "seed": options.seed,
-            "python": platform.python_version(),
         }
         options.out.write_text(json.dumps(kept, indent=1) + "\n")
     return min(len(wrong), 1)

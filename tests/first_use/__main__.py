@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.summary import machine
+
 from tests.first_use.test_bad_inputs import CALLS, COMMANDS, READ
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "bad_inputs.json"
@@ -16,4 +18,4 @@ def counts():
 
 
 if __name__ == "__main__":
-    RESULTS.write_text(json.dumps(counts(), indent=1, sort_keys=True) + "\n")
+    RESULTS.write_text(json.dumps({"machine": machine(), "ends": counts()}, indent=1) + "\n")

@@ -21,6 +21,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from benchmarks.summary import machine
+
 from tests.fuzz.oracle import ENVIRONMENT
 from tests.fuzz.targets import TARGETS, corpus
 
@@ -81,7 +83,7 @@ def main() -> int:
     guided = importlib.util.find_spec("atheris") is not None
     how = "guided by coverage" if guided else "mutations of seeds"
     print(f"{how}, {options.seconds:g} s for each target; what is found lies in {folder}", flush=True)
-    made = {}
+    made, here = {}, machine()
     with ThreadPoolExecutor(options.processes) as pool:
         waiting = {
             name: pool.submit(fuzz, name, options.seconds, options.seed, folder)
@@ -95,7 +97,8 @@ def main() -> int:
             for line in found["findings"]:
                 print(f"  {line}", flush=True)
             if options.keep:
-                keep(name, found | {"guided": guided, "python": platform.python_version()})
+                about = {key: here[key] for key in ("date", "commit", "python")}
+                keep(name, found | {"guided": guided} | about)
     found = sum(len(one["findings"]) for one in made.values())
     executions = sum(one["executions"] for one in made.values())
     print(f"{executions:,} executions of {len(made)} targets, {found} findings")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
 import os
-import platform
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from benchmarks.summary import machine
 
 from tests.honest.designs import DESIGNS
 from tests.honest.judge import run
@@ -26,7 +25,7 @@ def main() -> int:
     parser.add_argument("--find", default="", help="designs whose name contains this")
     parser.add_argument("--out", type=Path, help="where to write the results as JSON")
     options = parser.parse_args()
-    kept, started = {}, time.perf_counter()
+    here, kept, started = machine(), {}, time.perf_counter()
     for name, trial in DESIGNS.items():
         if options.find not in name:
             continue
@@ -46,7 +45,7 @@ def main() -> int:
             print(f"noticed in {min(found['guards'].get(guard, 0.0) for guard in guards):.0%}  {name}", flush=True)
     if options.out is not None:
         result: dict[str, object] = {
-            "machine": _machine(),
+            "machine": here,
             "samples": options.samples,
             "seconds": round(time.perf_counter() - started),
         }
@@ -54,17 +53,6 @@ def main() -> int:
             json.dumps(result | {"designs": kept, "mistakes": noticed}, indent=1, ensure_ascii=False) + "\n"
         )
     return sum(found["verdict"] != "kept" for found in kept.values())
-
-
-def _machine() -> dict[str, str]:
-    """When, where and with which versions."""
-    packages = ("setwise", "numpy", "scipy", "scikit-learn")
-    return {
-        "date": dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "device": f"CPU {platform.machine()}",
-    }
 
 
 if __name__ == "__main__":

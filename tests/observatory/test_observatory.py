@@ -1,5 +1,6 @@
 """A slice of the observatory (`make observatory` is all of it), and that it would notice what it looks for."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ from setwise.guarantees import PREMISES
 from tests.observatory import worlds
 from tests.observatory.cells import BLOCKS, Cell, grid, shapes, triage, verified, votes
 from tests.observatory.judge import judge
+from tests.observatory.record import merge, observe
 from tests.statistical.sampling import average_p
 
 EVERY, SELDOM = 31, 127
@@ -79,3 +81,19 @@ def test_the_e_value_of_a_true_average_is_rarely_large_and_that_of_a_false_one_i
     true = [average_p(np.full(100, 19 / 21), row) for row in coverage]
     assert np.mean(np.array(true) < 0.05) <= 0.05
     assert average_p(np.full(100, 0.97), coverage[0]) < 1e-6
+
+
+def test_parts_that_are_merged_give_what_one_run_gives_and_a_missing_part_is_noticed(tmp_path, capsys):
+    cells = [Cell("max", n=20), Cell("min", n=20), Cell("auto", n=20)]
+    parts = [str(tmp_path / f"{part}.jsonl") for part in range(2)]
+    observe(cells, 0.02, 1, str(tmp_path / "whole.json"))
+    for part, file in enumerate(parts):
+        observe(cells[part::2], 0.02, 1, keep=file)
+    assert merge(cells, parts[1:], None) == 2
+    assert "2 cells are in none of the files, such as 'max; lac; plain; n=20" in capsys.readouterr().out
+    assert merge(cells, parts, str(tmp_path / "merged.json")) == 0
+    whole, merged = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("whole", "merged"))
+    for result in (whole, merged):
+        assert {"commit", "python", "processes"} <= result.pop("machines")[0].keys()
+        del result["core_seconds"]
+    assert merged == whole
