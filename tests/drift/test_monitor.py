@@ -1,5 +1,12 @@
 """The monitor: alarms are rare at any time, come soon where rows change, and do not depend on batches or pauses."""
 
+import copy
+import itertools
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
@@ -27,41 +34,146 @@ def test_false_alarms_stay_below_delta_and_would_not_if_ranked_among_calibration
         return found
 
     assert at_most(alarms(), 0.2, 60)
-    plain = monitors._Gambler._rank
+    plain = monitors._Seen.rank
 
-    def alone(self, code, x, noise):
-        seen, kept = self.seen[code], []
-        for value, u in zip(x, noise, strict=True):
-            kept.append(plain(self, code, np.array([value]), np.array([u])))
-            self.seen[code] = seen
-        return np.concatenate(kept)
+    def alone(self, x, noise):
+        each = [plain(self, x[i : i + 1], noise[i : i + 1])[1] for i in range(len(x))]
+        return self, np.concatenate(each)
 
-    monkeypatch.setattr(monitors._Gambler, "_rank", alone)
+    monkeypatch.setattr(monitors._Seen, "rank", alone)
     assert not at_most(alarms(), 0.2, 60)
 
 
-def test_p_values_are_uniform_with_ties(rng):
-    P = simplex(rng, 3000, 2).round(1)
-    P[:, 1] = 1 - P[:, 0]
-    cal = calibrated(P[:50])
-    gambler = monitors._Gambler(cal, cal.evidence.confidence)
-    p = gambler._rank(0, P[50:].max(axis=1), rng.random(2950))
-    for share in (0.1, 0.5, 0.9):
-        assert abs((p < share).mean() - share) < 4.5 * np.sqrt(share * (1 - share) / 2950)
+@pytest.mark.parametrize("digits", [1, 2, 17])
+def test_p_values_are_uniform_and_would_not_be_without_noise(rng, digits):
+    x = (1 - rng.random(4000) ** 3).round(digits)
+    (cells, _) = monitors._cells(x, np.zeros(4000), None)
+    seen = monitors._Seen.of(cells[:50])
+
+    def deviation(noise):
+        p = np.sort(ranks(seen, cells[50:], noise))
+        return np.abs(p - (np.arange(3950) + 0.5) / 3950).max() * np.sqrt(3950)
+
+    assert deviation(rng.random(3950)) < 1.95  # Kolmogorov's distance at 0.001
+    assert digits == 17 or deviation(np.full(3950, 0.5)) > 1.95
+
+
+def ranks(seen, cells, noise):
+    found = []
+    for start in range(0, len(cells), 100):
+        seen, p = seen.rank(cells[start : start + 100], noise[start : start + 100])
+        found.append(p)
+    return np.concatenate(found)
+
+
+def test_p_values_of_successive_rows_are_independent(rng):
+    (cells, _) = monitors._cells(rng.random(6050), np.zeros(6050), None)
+    p = ranks(monitors._Seen.of(cells[:50]), cells[50:], rng.random(6000))
+    fifths = (5 * p).astype(int)
+    pairs = np.bincount(5 * fifths[:-1:2] + fifths[1::2], minlength=25)
+    assert ((pairs - 120) ** 2 / 120).sum() < 51.2  # chi-square with 24 degrees of freedom at 0.001
 
 
 def test_a_fair_game_has_mean_one(rng):
     """Over all sequences of p-values on a fine grid, two rows long."""
     p = (np.arange(400) + 0.5) / 400
-    cal = calibrated(simplex(rng, 9, 3))
-    gambler = monitors._Gambler(cal, cal.evidence.confidence)
-    first = np.exp(gambler._bet(p[:1]))[0]
-    capital, invested = gambler.capital.copy(), gambler.invested.copy()
-    second = []
-    for value in p:
-        gambler.capital, gambler.invested, gambler.played = capital.copy(), invested.copy(), 1
-        second.append(np.exp(gambler._bet(np.array([value])))[0])
-    assert np.mean(second) == pytest.approx(first, rel=1e-9)
+    game = monitors._Game.of(np.arange(9), np.zeros(9, dtype=int), 1)
+    *numbers, won = game.bet(p[:1])
+    after = monitors._Game(game.seen, *numbers)
+    second = [np.exp(after.bet(np.array([value]))[-1][-1]) for value in p]
+    assert np.mean(second) == pytest.approx(np.exp(won[-1]), rel=1e-9)
+    assert after.bet(p[:0])[-1] == pytest.approx(won[-1:], rel=1e-12)
+
+
+def test_a_cell_holds_what_agrees_in_eleven_binary_digits():
+    x = np.concatenate([[0.0], 2.0 ** np.arange(-30, 31, 1 / 5000)])
+    _, labels, cells = monitors._cells(np.linspace(0, 1, len(x)), np.arange(len(x)), x)
+    assert (np.diff(cells) >= 0).all()
+    assert (np.bincount(np.unique(cells)[1:] // 1024)[-59:-1] == 1024).all()
+    assert len(np.unique(labels[:2048])) == 2048
+    sure, _ = monitors._cells(1 - 2.0 ** -np.arange(1, 53), np.zeros(52), None)
+    assert (np.diff(sure) > 1000).all()
+
+
+def kept(watch):
+    """How many numbers the monitor keeps of rows."""
+    seen = [seen for game in watch._progress.games for seen in game.seen]
+    return sum(len(each.cells) + len(each.below) + len(each.recent) for each in seen)
+
+
+def test_what_a_row_touches_does_not_grow_with_the_rows_before_it(rng):
+    P = simplex(rng, 30_000, 3)
+    watch = calibrated(P[:100]).monitor(random_state=0)
+    sizes = [kept(watch)]
+    for start in range(0, 30_000, 1000):
+        watch.update(P[start : start + 1000])
+        sizes.append(kept(watch))
+    odds = P.max(axis=1) / (1 - P.max(axis=1))
+    cells = 1024 * (np.log2(odds.max() / odds.min()) + 2) + 3
+    assert sizes[-1] <= 2 * cells + 2 * 256
+    watch.update(P)
+    assert kept(watch) <= sizes[-1] + 2 * 256
+    assert all(len(seen.recent) < 256 for game in watch._progress.games for seen in game.seen)
+
+
+def counted(watch, tmp_path):
+    """How many rows stand in the ranks of each column, as the file says."""
+    watch.save(tmp_path / "state.npz")
+    _, arrays = read_container(tmp_path / "state.npz", monitors.FORMAT, monitors.VERSION)
+    return [int(arrays[f"counts.{place}"].sum()) for place in range(2)]
+
+
+def test_threads_lose_no_row(rng, tmp_path):
+    P = simplex(rng, 8 * 400 + 100, 3)
+    cal = calibrated(P[:100])
+    watch, together = cal.monitor(random_state=0), threading.Barrier(8)
+
+    def work(rows):
+        together.wait()
+        return [watch.update(rows[start : start + 5]) for start in range(0, len(rows), 5)]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            states = [state for found in pool.map(work, np.split(P[100:], 8)) for state in found]
+    finally:
+        sys.setswitchinterval(before)
+    assert sorted(state.rows for state in states) == list(range(5, 3201, 5))
+    assert counted(watch, tmp_path) == [3300, 3300]
+    assert cal.monitor(resume=tmp_path / "state.npz").state == watch.state
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, MemoryError])
+def test_an_update_that_is_interrupted_counts_none_of_its_rows(rng, tmp_path, monkeypatch, fault):
+    P = simplex(rng, 1500, 3)
+    cal = calibrated(P[:100])
+    watch, whole = cal.monitor(random_state=0), cal.monitor(random_state=0)
+    watch.update(P[100:200])
+    whole.update(P[100:])
+    before, plain, calls = watch.state, monitors._Game.bet, itertools.count()
+
+    def interrupted(self, p):
+        assert counted(watch, tmp_path) == [200, 200]  # whoever looks now sees no half of it
+        assert watch.state == before
+        if next(calls) == 5:
+            raise fault
+        return plain(self, p)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(monitors._Game, "bet", interrupted)
+        with pytest.raises(fault):
+            watch.update(P[200:])
+    assert watch.state == before
+    assert watch.update(P[200:]) == whole.state
+
+
+def test_copies_go_on_by_themselves(rng):
+    P = simplex(rng, 600, 3)
+    watch = calibrated(P[:100]).monitor(random_state=0)
+    watch.update(P[100:300])
+    copies = [copy.copy(watch), copy.deepcopy(watch), pickle.loads(pickle.dumps(watch))]  # noqa: S301
+    assert len({each.update(P[300:]) for each in [*copies, watch]}) == 1
 
 
 def test_changes_are_noticed_soon_also_late():
@@ -120,6 +232,8 @@ def test_a_broken_state_is_refused(rng, tmp_path):
         ({"delta": 2}, {}),
         ({"seed": 2**63}, {}),
         ({}, {"capital.0": arrays["capital.0"][1:]}),
+        ({}, {"cells.0": arrays["cells.0"][::-1]}),
+        ({}, {"counts.0": arrays["counts.0"] + 1}),
     ):
         write_container(tmp_path / "b.npz", header | changed, arrays | broken)
         with pytest.raises(ValueError):
@@ -128,6 +242,14 @@ def test_a_broken_state_is_refused(rng, tmp_path):
     write_container(tmp_path / "b.npz", header, arrays)
     with pytest.raises(ValueError, match="broken or missing part"):
         cal.monitor(resume=tmp_path / "b.npz")
+
+
+def test_the_state_of_another_version_is_refused_with_its_number_and_what_helps(rng, tmp_path):
+    cal = calibrated(simplex(rng, 50, 3))
+    for version, said in ((2, r"format 2 is no longer read \(now 3\); start a new monitor"), (4, "Update setwise")):
+        write_container(tmp_path / "s.npz", {"format": monitors.FORMAT, "version": version}, {})
+        with pytest.raises(ValueError, match=said):
+            cal.monitor(resume=tmp_path / "s.npz")
 
 
 def test_rows_are_ranked_within_their_category(rng):

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 from setwise._arrays import Array, Ints
-from setwise._version import __version__
 from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.crowd.annotator_model import AnnotatorParameters
 from setwise.evidence.evidence import Evidence
@@ -60,7 +59,6 @@ def write_parts(
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "setwise": __version__,
         "conformity_score": _describe(conformity_score, _STORED_SCORES),
         "strategy": _describe(strategy, STRATEGIES),
         "classes": vocabulary.classes.tolist(),

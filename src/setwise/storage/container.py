@@ -25,14 +25,19 @@ _DIGEST = "digest"
 
 def write_container(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Writes the file; it appears whole or not at all."""
-    encoded = np.frombuffer(json.dumps(header, default=float).encode(), dtype=np.uint8)
+    encoded = np.frombuffer(json.dumps({**header, "setwise": __version__}, default=float).encode(), dtype=np.uint8)
     held: dict[str, Any] = {"header": encoded, **arrays}
     with replacing(path) as beside, beside.open("wb") as file:
         np.savez(file, **held | {_DIGEST: _digest(held)})
 
 
-def read_container(source: Source, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays; what is not a whole file of this kind, or is too new, is refused with a reason."""
+def read_container(
+    source: Source, kind: str, version: int, *, again: str = "make the file again"
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays; what is not a whole file of this kind and version is refused with a reason.
+
+    `again` is what helps where the file is too old.
+    """
     with io.BytesIO(source.content) if isinstance(source, Part) else open_regular(source) as file:
         try:
             arrays = read_arrays(file, source, compressed=False)
@@ -43,7 +48,7 @@ def read_container(source: Source, kind: str, version: int) -> tuple[dict[str, A
             raise ValueError(f"{source}: not a {kind} file ({reason.removeprefix(f'{source}: ')}).") from error
     if found != kind:
         raise ValueError(f"{source}: a {str(found)[:40]} file, not a {kind} file.")
-    check_version(header, version, source)
+    check_version(header, version, source, again=again)
     noted = arrays.pop(_DIGEST, None)
     if noted is None or not np.array_equal(noted, _digest(arrays)):
         raise ValueError(f"{source}: its content is not what was saved; it was changed or damaged.")
@@ -73,7 +78,9 @@ def read_json(content: str | bytes) -> Any:
     return json.loads(content, object_pairs_hook=once)
 
 
-def check_version(header: Mapping[str, Any], version: int, source: Source) -> None:
+def check_version(
+    header: Mapping[str, Any], version: int, source: Source, *, again: str = "make the file again"
+) -> None:
     """Refuses what another setwise wrote in a format that this one does not read."""
     if type(header["version"]) is not int:
         raise ValueError(f"{source}: its version is no number.")
@@ -83,9 +90,7 @@ def check_version(header: Mapping[str, Any], version: int, source: Source) -> No
             f"setwise {__version__}, which reads formats up to {version}. Update setwise."
         )
     if header["version"] < version:
-        raise ValueError(
-            f"{source}: format {header['version']} is no longer read (now {version}); make the file again."
-        )
+        raise ValueError(f"{source}: format {header['version']} is no longer read (now {version}); {again}.")
 
 
 @contextmanager
