@@ -122,14 +122,12 @@ def _train_images(epochs, *together):
     seeds = [10_000 * member + seed for member in range(members) for *_, seed in cases]
     names = [name for name, *_ in cases] * members
     shift, spread = torch.tensor([BYTES], dtype=torch.float64).expand(len(names), 2).T
-    plan = settings.plan(candidates.shape[1], device)
     trainer = train_stack(
-        settings,
+        replace(settings, epochs=epochs or settings.epochs),
         Resident(source.features, source.selected.repeat(members, 1)),
         candidates.repeat(members, 1, 1),
         seeds,
         scaling=Scaling(shift.reshape(-1, 1, 1), spread.reshape(-1, 1, 1)),
-        plan=replace(plan, epochs=epochs or plan.epochs),
     )
     fitted = average(trainer.logits(), members).argmax(-1).cpu().numpy()
     stacked = torch.cat([torch.as_tensor(tests[name][0]) for name in IMAGES]).to(device)

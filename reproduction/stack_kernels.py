@@ -1,6 +1,6 @@
 """Kernels for stacks of networks on a GPU: reading and scaling a batch, and optimizers, each in one pass.
 
-With those of the package they make the parts of a step that are limited by memory and not by products. Where they
+With those of `gpu_kernels` they make the parts of a step that are limited by memory and not by products. Where they
 cannot be used the plain operations serve, and give the same up to rounding.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setwise.learn.gpu_kernels import jit, usable
+from reproduction.gpu_kernels import jit, usable
 
 try:
     import triton

@@ -1,28 +1,32 @@
 """Stacks of the paper's models, by the package's trainer: each has its own scaling, rate and decay.
 
-Two parts take the place of the trainer's own, on a GPU with kernels: rows that are scaled as they are read, and
-optimizers.
+Parts that take the place of the package's own: rows that are scaled as they are read, and optimizers; on a GPU also
+a network and losses with kernels, and steps that are captured in a CUDA graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from reproduction import stack_kernels
+from reproduction import gpu_kernels, stack_kernels
+from reproduction.cuda_graphs import CapturedSteps
 from reproduction.stacked_optimizers import StackedAdam, StackedSGD
 from setwise.learn.batches import Resident
-from setwise.learn.networks import build_network
+from setwise.learn.losses import CandidateLoss, as_loss
+from setwise.learn.networks import MLP, StackedBatchNorm, build_network
 from setwise.learn.optimizers import Optimizer, as_optimizer
 from setwise.learn.scaling import Scaling
 from setwise.learn.settings import Settings
-from setwise.learn.stacks import train_stack
+from setwise.learn.stacks import run
 from setwise.learn.trainer import Hook, Trainer
 
 _STACKED = {"sgd": StackedSGD, "adam": StackedAdam}
+_WEIGHING: dict[str, dict[str, Any]] = {"proden": {"lag": "forward"}, "naive": {"beta": 0.0}}
 
 
 def train_models(
@@ -35,7 +39,7 @@ def train_models(
     weight_decays: Sequence[float] | None = None,
     dtype: torch.dtype = torch.float32,
     hooks: Sequence[Hook] = (),
-) -> Trainer:
+) -> StackTrainer:
     """Trains a model for each seed on its rows with `candidates` (M, n, K).
 
     Each has its own rate and decay, or that of the settings.
@@ -51,18 +55,78 @@ def train_models(
             return as_optimizer(name, parameters, rates[0], decays[0])
         return _STACKED[name](parameters, rates, decays)
 
-    shape = {"hidden_sizes": settings.hidden_sizes, "batch_norm": settings.batch_norm}
-    network = build_network(settings.network, seeds, rows.shape, candidates.shape[-1], **shape)
-    return train_stack(
-        settings,
+    shape: dict[str, Any] = {"hidden_sizes": settings.hidden_sizes, "batch_norm": settings.batch_norm}
+    if settings.network == "mlp":
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        network: nn.Module = StackMLP(generators, rows.shape, candidates.shape[-1], **shape)
+    else:
+        network = build_network(str(settings.network), seeds, rows.shape, candidates.shape[-1], **shape)
+    trainer = StackTrainer(
+        network.to(dtype).to(device),
+        Scaling(dtype=dtype).to(device),
+        stack_loss(settings.loss, candidates.shape[1], len(seeds)),
         rows,
         candidates,
-        seeds,
-        scaling=Scaling(dtype=dtype),
-        network=network.to(dtype),
         plan=replace(plan, optimizer=optimizer),
+        seeds=seeds,
         hooks=hooks,
     )
+    run(trainer, settings)
+    return trainer
+
+
+class StackTrainer(Trainer):
+    """A trainer that captures its steps on a GPU."""
+
+    captured: CapturedSteps | None = None
+
+    def run_steps(self) -> None:
+        """One epoch, replayed where it can be captured."""
+        if self.device.type == "cuda" and self.captured is None:
+            self.captured = CapturedSteps(self.step, self.order, lambda: [*self.tensors(), self.losses])
+        if self.captured is None:
+            super().run_steps()
+        else:
+            self.captured.run(self.bounds())
+
+
+class StackMLP(MLP):
+    """An MLP that normalises with kernels, in training on a GPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(M, batch, …) to (M, batch, K)."""
+        plain = self.training and not self.dropout and len(x) > 1 and gpu_kernels.usable(x)
+        return self._examples_last(x.flatten(2).transpose(1, 2)) if plain else super().forward(x)
+
+    def _examples_last(self, x: Tensor) -> Tensor:
+        """(M, features, batch) to (M, batch, K), so that what a GPU sums up is contiguous."""
+        for linear, norm in zip(self.hidden, self.norms, strict=True):
+            weight, bias = linear.weight, linear.bias
+            x = torch.bmm(weight, x)  # type: ignore[arg-type]
+            if isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
+                x = gpu_kernels.normalise_with_relu(x, bias, norm)  # type: ignore[arg-type]
+            else:
+                x = x + bias.transpose(1, 2)  # type: ignore[operator]
+                x = torch.relu_(norm(x.view(1, -1, x.shape[-1])).view(x.shape))
+        return self.output(x.transpose(1, 2))  # type: ignore[no-any-return]
+
+
+class WeighingLoss(CandidateLoss):
+    """The cross-entropy to the weights of candidates, on a GPU by one kernel."""
+
+    def slopes(self, logits: Tensor, candidates: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        """As of every loss."""
+        if not gpu_kernels.can_weigh(logits, candidates):
+            return super().slopes(logits, candidates, index)
+        memory = self.open_memory(logits) if self.remembers else None
+        losses, slope = gpu_kernels.weigh_losses(logits.detach(), index, candidates, memory, self.beta)
+        return losses.mean(dim=1), slope
+
+
+def stack_loss(loss: Any, n_examples: int, n_models: int) -> CandidateLoss:
+    """A loss by name, with kernels where it weighs candidates."""
+    known = _WEIGHING.get(loss)
+    return as_loss(loss, n_examples, n_models) if known is None else WeighingLoss(n_examples, n_models, **known)
 
 
 class ScaledRows(Resident):

@@ -191,11 +191,11 @@ def test_state_and_restore_continue_the_same_run_bit_for_bit():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED: no GPU")
-def test_captured_steps_on_a_gpu_follow_the_plain_ones():
+def test_training_on_a_gpu_follows_that_on_a_cpu():
     x, candidates, _ = some_data(97)
     plain = trainer([0, 1], x, candidates).fit()
     net = build_network("mlp", [0, 1], x.shape[1:], 4, hidden_sizes=(8, 8)).double().cuda()
-    captured = Trainer(
+    there = Trainer(
         net,
         Scaling(dtype=torch.float64).cuda(),
         as_loss("proden", 97, 2),
@@ -204,7 +204,7 @@ def test_captured_steps_on_a_gpu_follow_the_plain_ones():
         plan=Plan(7, 30, learning_rate=0.1),
         seeds=[0, 1],
     ).fit()
-    for a, b in zip(plain.tensors(), captured.tensors(), strict=True):
+    for a, b in zip(plain.tensors(), there.tensors(), strict=True):
         torch.testing.assert_close(a, b.cpu(), rtol=1e-6, atol=1e-6)
 
 

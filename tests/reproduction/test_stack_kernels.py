@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from reproduction import stack_kernels
+from reproduction import gpu_kernels, stack_kernels
 from reproduction.stacked_optimizers import StackedAdam
 from reproduction.training import ScaledRows, train_models
 
-from setwise.learn import PartialLabelClassifier, gpu_kernels
+from setwise.learn import PartialLabelClassifier
 from setwise.learn.batches import Resident
 from setwise.learn.scaling import fit_scaling, stack_scalings
 

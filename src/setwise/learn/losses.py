@@ -21,8 +21,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, softplus
 
-from setwise.learn import gpu_kernels
-
 Lag = Literal["fresh", "forward", "step"]
 
 
@@ -87,11 +85,6 @@ class CandidateLoss(nn.Module):
         return type(self).per_example in {CandidateLoss.per_example, GCELoss.per_example}
 
     @property
-    def plain(self) -> bool:
-        """Whether it is the cross-entropy to the weights and nothing else, known at the forward pass."""
-        return type(self).per_example is CandidateLoss.per_example and not self.relative and self.lag != "step"
-
-    @property
     def remembers(self) -> bool:
         """Whether something is kept per example, so that calls need `index`."""
         return self.lag != "fresh"
@@ -111,12 +104,8 @@ class CandidateLoss(nn.Module):
     def slopes(self, logits: Tensor, candidates: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """The mean loss of each model, and its slope along the logits; remembers these unless `lag` is "step".
 
-        `candidates` (M, n, K) are those of all rows. On a GPU one kernel does it all for most losses.
+        `candidates` (M, n, K) are those of all rows.
         """
-        if self.plain and gpu_kernels.can_weigh(logits, candidates):
-            memory = self.open_memory(logits) if self.remembers else None
-            losses, slope = gpu_kernels.weigh_losses(logits.detach(), index, candidates, memory, self.beta)
-            return losses.mean(dim=1), slope
         _, n, k = candidates.shape
         chosen = candidates.view(-1, k).index_select(0, _places(index, n)).view(logits.shape)
         free = logits.detach().requires_grad_()

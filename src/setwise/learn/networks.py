@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setwise.errors import InputError, Remedy
-from setwise.learn import gpu_kernels
 
 Generators = Sequence[torch.Generator]
 _MODELS = 10_000  # the most in one file
@@ -122,27 +121,11 @@ class MLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(M, batch, …) to (M, batch, K)."""
         x = _together(x.flatten(2))
-        if self.training and x.ndim == 3 and gpu_kernels.usable(x):
-            return self._examples_last(x.transpose(1, 2))
         for linear, norm in zip(self.hidden, self.norms, strict=True):
             x = torch.relu_(_by_model(norm, linear(x)))
             if self.dropout and self.training:
                 x = _dropout(x, self.dropout)
         return _apart(self.output(x))
-
-    def _examples_last(self, x: Tensor) -> Tensor:
-        """(M, features, batch) to (M, batch, K) in training, so that what a GPU sums up is contiguous."""
-        for linear, norm in zip(self.hidden, self.norms, strict=True):
-            weight, bias = linear.weight, linear.bias
-            x = torch.bmm(weight, x)  # type: ignore[arg-type]
-            if isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
-                x = gpu_kernels.normalise_with_relu(x, bias, norm)  # type: ignore[arg-type]
-            else:
-                x = x + bias.transpose(1, 2)  # type: ignore[operator]
-                x = torch.relu_(norm(x.view(1, -1, x.shape[-1])).view(x.shape))
-            if self.dropout:
-                x = _dropout(x, self.dropout)
-        return self.output(x.transpose(1, 2))  # type: ignore[no-any-return]
 
 
 class CNN(nn.Module):

@@ -17,7 +17,7 @@ from setwise.learn.networks import build_network
 from setwise.learn.progress import Progress
 from setwise.learn.scaling import Scaling, fit_scaling
 from setwise.learn.settings import Settings
-from setwise.learn.trainer import Hook, Plan, Trainer
+from setwise.learn.trainer import Trainer
 
 
 def train_stack(settings: Settings, *rows: Any, doing: str = "learning", **options: Any) -> Trainer:
@@ -33,8 +33,6 @@ def stack_trainer(
     *,
     scaling: Scaling | None = None,
     network: nn.Module | None = None,
-    plan: Plan | None = None,
-    hooks: Sequence[Hook] = (),
 ) -> Trainer:
     """The trainer of a stack.
 
@@ -50,10 +48,6 @@ def stack_trainer(
         None uses that of the settings, with the statistics of the first model's rows for all of them.
     network
         Models to continue with; None makes new ones.
-    plan
-        None uses that of the settings.
-    hooks
-        Called after every epoch.
     """
     n_models, n, n_classes = candidates.shape
     device = candidates.device
@@ -78,9 +72,8 @@ def stack_trainer(
         loss,
         source,
         candidates,
-        plan=settings.plan(n, device) if plan is None else plan,
+        plan=settings.plan(n, device),
         seeds=seeds,
-        hooks=hooks,
     )
 
 
