@@ -1,7 +1,7 @@
 """Stacks of the paper's models, by the package's trainer: each has its own scaling, rate and decay.
 
 Parts that take the place of the package's own: rows that are scaled as they are read, and optimizers; on a GPU also
-a network and losses with kernels, and steps that are captured in a CUDA graph.
+a network and losses with kernels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from reproduction import gpu_kernels, stack_kernels
-from reproduction.cuda_graphs import CapturedSteps
 from reproduction.stacked_optimizers import StackedAdam, StackedSGD
 from setwise.learn.batches import Resident
 from setwise.learn.losses import CandidateLoss, as_loss
@@ -39,7 +38,7 @@ def train_models(
     weight_decays: Sequence[float] | None = None,
     dtype: torch.dtype = torch.float32,
     hooks: Sequence[Hook] = (),
-) -> StackTrainer:
+) -> Trainer:
     """Trains a model for each seed on its rows with `candidates` (M, n, K).
 
     Each has its own rate and decay, or that of the settings.
@@ -61,7 +60,7 @@ def train_models(
         network: nn.Module = StackMLP(generators, rows.shape, candidates.shape[-1], **shape)
     else:
         network = build_network(str(settings.network), seeds, rows.shape, candidates.shape[-1], **shape)
-    trainer = StackTrainer(
+    trainer = Trainer(
         network.to(dtype).to(device),
         Scaling(dtype=dtype).to(device),
         stack_loss(settings.loss, candidates.shape[1], len(seeds)),
@@ -71,23 +70,7 @@ def train_models(
         seeds=seeds,
         hooks=hooks,
     )
-    run(trainer, settings)
-    return trainer
-
-
-class StackTrainer(Trainer):
-    """A trainer that captures its steps on a GPU."""
-
-    captured: CapturedSteps | None = None
-
-    def run_steps(self) -> None:
-        """One epoch, replayed where it can be captured."""
-        if self.device.type == "cuda" and self.captured is None:
-            self.captured = CapturedSteps(self.step, self.order, lambda: [*self.tensors(), self.losses])
-        if self.captured is None:
-            super().run_steps()
-        else:
-            self.captured.run(self.bounds())
+    return run(trainer, settings)
 
 
 class StackMLP(MLP):

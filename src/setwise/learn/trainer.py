@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from setwise.learn.batches import CHUNK, ExampleSource
+from setwise.learn.cuda_graphs import CapturedSteps
 from setwise.learn.losses import CandidateLoss
+from setwise.learn.networks import Single
 from setwise.learn.optimizers import Optimizer, as_optimizer
 from setwise.learn.scaling import Scaling
 from setwise.learn.seeds import permutations
@@ -112,6 +114,8 @@ class Trainer:
         self._check_width()
         if self.device.type == "cuda":  # autograd's thread has no context at first, and cuBLAS would warn
             torch.ones(1, device=self.device, requires_grad=True).exp().backward()  # type: ignore[no-untyped-call]
+        captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
+        self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None
 
     # ---------------------------------------------------------------- training
 
@@ -134,15 +138,14 @@ class Trainer:
         self.optimizer.scale_rate(self.plan.rate_share(self.epoch))
         self.losses.zero_()
         with matmul_precision(self.plan.precision, self.device):
-            self.run_steps()
+            if self.captured is not None:
+                self.captured.run(self.bounds())
+            else:
+                for start, stop in self.bounds():
+                    self.step(self.order[:, start:stop])
         self.epoch += 1
         self.losses /= self.n_rows
         self._check_finite()
-
-    def run_steps(self) -> None:
-        """The updates of one epoch."""
-        for start, stop in self.bounds():
-            self.step(self.order[:, start:stop])
 
     def step(self, index: Tensor) -> None:
         """One update of every model from the examples at positions `index` (M, batch)."""
@@ -179,6 +182,9 @@ class Trainer:
         """Everything that changes from step to step."""
         memory = [] if self.loss.memory is None else [self.loss.memory]
         return [*self.network.parameters(), *self.network.buffers(), *self.optimizer.tensors(), *memory]
+
+    def _changing(self) -> list[Tensor]:
+        return [*self.tensors(), self.losses]
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on from the end of this epoch."""
