@@ -59,9 +59,9 @@ def format_share(share: float, digits: int = 2) -> str:
 
 
 def join_names(names: Sequence[str], most: int) -> str:
-    """The first names of a list, and a sign that there are more.
+    """The first names of a list, each in one line, and a sign that there are more.
 
     >>> join_names(["ann", "bob", "cyd"], 2)
     'ann, bob, …'
     """
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+    return ", ".join(" ".join(name.split()) for name in names[:most]) + (", …" if len(names) > most else "")

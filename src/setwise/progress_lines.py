@@ -1,7 +1,8 @@
-"""Lines and bars on stderr about work that takes long."""
+"""Lines and bars on stderr about work that takes long, and text that steers no terminal."""
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -11,6 +12,17 @@ from typing import Any
 
 SECONDS = 5.0
 """Before the first line, and between two."""
+STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What moves the cursor, changes colours or the direction of writing, or ends a line."""
+
+
+def visible(text: str) -> str:
+    r"""One line of text with control characters written out: a name in a file must not steer the terminal.
+
+    >>> print(visible("cat\x1b[2J\nwarning: …"))
+    cat\x1b[2J\nwarning: …
+    """
+    return STEERING.sub(lambda mark: ascii(mark[0])[1:-1], text)
 
 
 @contextmanager
@@ -20,7 +32,7 @@ def lines_on_stderr(state: Callable[[], str]) -> Iterator[None]:
 
     def tell() -> None:
         while not done.wait(SECONDS):
-            sys.stderr.write(f"{state()}: {time.perf_counter() - start:.0f} s so far\n")
+            sys.stderr.write(f"{visible(state())}: {time.perf_counter() - start:.0f} s so far\n")
             sys.stderr.flush()
 
     teller = threading.Thread(target=tell, daemon=True)
@@ -38,7 +50,8 @@ def bar_on_stderr(title: str, total: float | None, *, transient: bool = True) ->
     from rich import progress  # optional, and slow to import
     from rich.console import Console
 
-    texts = (progress.TextColumn("{task.description}"), progress.TextColumn("{task.fields[state]}"))
+    title = visible(title)
+    texts = [progress.TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[state]}")]
     columns = (texts[0], progress.BarColumn(), texts[1], progress.TimeElapsedColumn())
     with progress.Progress(*columns, console=Console(stderr=True), transient=transient) as bar:
         yield bar, bar.add_task(title, total=total, state="")

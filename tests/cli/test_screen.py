@@ -3,6 +3,10 @@
 import contextlib
 import io
 import json
+import os
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from setwise.cli.app import run
-from setwise.cli.screen import visible
+from setwise.progress_lines import visible
 from tests.toy_data import sample_rows
 
 
@@ -33,9 +37,67 @@ def test_every_encoding_of_standard_output_will_do(encoding, tmp_path, monkeypat
 
 def test_labels_do_not_steer_the_terminal(tmp_path, capsys):
     assert visible("a\x1b[31m\x07\u202e\x9b") == "a\\x1b[31m\\x07\\u202e\\x9b"
-    assert visible("tab\tline\nü→猫👩‍⚕️") == "tab\tline\nü→猫👩‍⚕️"
+    assert visible("\tline\nü→猫👩‍⚕️") == "\\tline\\nü→猫👩‍⚕️"
     (tmp_path / "t.csv").write_text("x,s\n" + "1,[red]\x1b[2Jcat|dog\n2,dog\n" * 10)
     assert run(["inspect", str(tmp_path / "t.csv"), "--candidates", "s"]) == 0
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "[red]\\x1b[2Jcat" in said
+
+
+EVIL = "x\nwarning: FORGED\x1b]0;own\x07\u202e\u200f\x9b2J[/old][red]"
+
+
+def on_a_terminal(*arguments, folder):
+    """The exit status of a command on a pseudo-terminal, and all that it sends there."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "setwise", *arguments]
+    done = subprocess.Popen(
+        command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm"}
+    )
+    os.close(theirs)
+    parts = []
+    with contextlib.suppress(OSError):  # the terminal's end
+        while part := os.read(ours, 65536):
+            parts.append(part)
+    os.close(ours)
+    return done.wait(), b"".join(parts).decode()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A folder with a table whose name, columns, labels and categories are hostile, and sets from it."""
+    folder = tmp_path_factory.mktemp("hostile")
+    name = EVIL.replace("/", "") + ".parquet"
+    columns = {"labels": [[EVIL + "a"], [EVIL + "b", EVIL + "a"]] * 30, EVIL: [EVIL + "b", EVIL + "a"] * 30}
+    pq.write_table(pa.table(columns), folder / name)
+    (folder / "d[").mkdir()
+    pq.write_table(pa.table(columns), folder / "d[" / "old].parquet")
+    return folder, name
+
+
+@pytest.mark.parametrize(
+    "command", ["inspect", "evaluate", "evaluate --json", "evaluate without", "inspect --traceback"]
+)
+def test_no_name_of_a_file_column_label_or_category_steers_a_terminal_or_forges_a_line(hostile, command):
+    folder, name = hostile
+    arguments = {
+        "inspect": ["inspect", name, "--candidates", "labels", "--truth", EVIL],
+        "inspect --traceback": ["--traceback", "inspect", name, "--candidates", EVIL + "no column"],
+        "evaluate": ["evaluate", name, "--truth", EVIL, "--by", EVIL],
+        "evaluate --json": ["evaluate", name, "--truth", EVIL, "--by", EVIL, "--json"],
+        "evaluate without": ["evaluate", name, "--truth", EVIL + "no column"],
+    }[command]
+    status, sent = on_a_terminal(*arguments, folder=folder)
+    assert status == (2 if "no column" in arguments[-1] else 0), sent
+    assert "FORGED" in sent
+    assert not re.search(r"\x1b\]|[\x07\u202e\u200f\x9b]|^\W*warning: FORGED", sent, re.MULTILINE)
+    if "--json" in arguments:
+        assert EVIL + "a" in json.loads(sent[sent.index("{") :])["by_class"]
+
+
+def test_marks_of_rich_in_the_name_of_a_file_are_a_part_of_the_name(hostile):
+    status, sent = on_a_terminal("inspect", "d[/old].parquet", "--candidates", "labels", folder=hostile[0])
+    assert status == 0, sent
+    assert "reading d[/old].parquet" in sent

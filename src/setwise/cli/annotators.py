@@ -43,7 +43,7 @@ def annotators(
             raise ValueError(f"{source}: there is no answer.")
         found = people_of(rows.votes, rows.truth, ordered=ordered)
     screen.say(f"read {source}: {rows.votes.sizes.sum():,} answers")
-    screen.say(found.describe(None) if show_all else repr(found))
+    screen.show(found.describe(None) if show_all else found)
     if out is not None:
         agreed = LabelSets.from_labels(found.consensus, found.classes, missing="empty")
         with writing(out, column="consensus", sizes=False) as writer:

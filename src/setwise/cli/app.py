@@ -21,8 +21,9 @@ from setwise._version import __version__
 from setwise.cli.interruption import SENTENCE, STATUS
 from setwise.cli.option_groups import spread
 from setwise.cli.options import EXPERTS, PANELS
-from setwise.cli.screen import visible, write_any_text
+from setwise.cli.screen import write_any_text
 from setwise.errors import Advice, Omission, Remedy
+from setwise.progress_lines import visible
 
 _FIRST = (
     "demo",
@@ -147,7 +148,9 @@ def run(arguments: list[str]) -> int:
         status = STATUS
     except Exception as error:  # noqa: BLE001 - this is where every error ends
         if show_traceback:
-            traceback.print_exc()
+            for part in traceback.format_exception(error):  # a frame has several lines, a message one
+                lines = part.splitlines() if part.startswith("  File") else [part.strip()]
+                _to_stderr("".join(f"{visible(line)}\n" for line in lines))
         return _report(error, _find_command(arguments))
     if status == STATUS:  # typer returns it, or lets the interruption pass
         _to_stderr(SENTENCE)

@@ -87,6 +87,6 @@ def conformalize(
     calibration.save(out)
     screen.say(f"read {probabilities}: {rows.seen:,} rows, {len(classes):,} classes, such as {classes[0]!r}")
     show_claims(screen, calibration, promise.confidence_level)
-    screen.say(f"\nsaved to {out}   try:  setwise predict {out} --probabilities new.csv --out sets.csv")
+    screen.say("", f"saved to {out}   try:  setwise predict {out} --probabilities new.csv --out sets.csv")
     numbers = {"rows": rows.seen, "classes": classes, "out": str(out)}
     screen.emit(numbers | claims(calibration, promise.confidence_level))

@@ -29,7 +29,7 @@ def list_sets(as_json: Annotated[bool, opt.JSON] = False) -> None:
         for entry in entries
     ]
     screen.table(["name", "rows", "features", "classes", "candidates per row", "where"], rows, wide=5)
-    screen.say("\ntry:  setwise datasets fetch lost")
+    screen.say("", "try:  setwise datasets fetch lost")
     screen.emit({"sets": [dataclasses.asdict(entry) for entry in entries]})
 
 

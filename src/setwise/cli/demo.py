@@ -50,7 +50,7 @@ def demo(
         f"disagree on about {(votes[told].candidates().sizes > 1).mean():.0%} of the images."
     )
     odd = [str(name) for name, flags in zip(people.names, people.flags, strict=True) if flags]
-    screen.say(f"Their answers show whom to look at first: {' and '.join(odd)}.\n")
+    screen.say(f"Their answers show whom to look at first: {' and '.join(odd)}.", "")
     learner = learn.PartialLabelClassifier("mlp", scale="standard", hidden_sizes=(300,), epochs=40)
     learner.set_params(random_state=seed, verbose=int(screen.shows_progress))
     learned = learner.fit(X[train], votes[train])
@@ -72,10 +72,10 @@ def demo(
         rows.append(row)
         results.append(result)
         calibrations.append(model.calibration_)
-    screen.say(f"conformalized on {len(held)} more at confidence {level:g}, and tried on the new ones:\n")
+    screen.say(f"conformalized on {len(held)} more at confidence {level:g}, and tried on the new ones:", "")
     screen.table(["what is used", "labels per set", "coverage", "guaranteed"], rows, wide=3)
-    screen.say("\nVotes alone guarantee that a set contains an answer. Verified rows guarantee the true label:\n")
-    screen.say(str(model.guarantee(level)))
+    screen.show("\nVotes alone guarantee that a set contains an answer. Verified rows guarantee the true label:\n")
+    screen.show(model.guarantee(level))
     model.save(out / "model")
     tables.write_sets(out / "sets.csv", model.predict_set(X[new], level), carry={"digit": y[new]})
     with replacing(out / "new.npz") as beside, beside.open("wb") as file:
@@ -85,8 +85,8 @@ def demo(
         beside.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
     shown = {"images": X[new].reshape(-1, 8, 8), "others": calibrations[:-1], "title": _TITLE}
     report_model(out / "report.html", model, X[new], y[new], votes[new], **shown)
-    screen.say(f"\nOpen {out / 'report.html'}: who answers well, and which digits are missed.")
-    screen.say("Your own votes take three commands. On these:\n")
+    screen.say("", f"Open {out / 'report.html'}: who answers well, and which digits are missed.")
+    screen.say("Your own votes take three commands. On these:", "")
     tables.write_votes(out / "answers.csv", votes[told])
     _write_images(out / "images.csv", X[told], votes[told])
     _write_images(out / "new.csv", X[new], votes[new])

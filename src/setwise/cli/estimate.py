@@ -75,7 +75,7 @@ def estimate(
             known["positive"] = match_classes([positive], answers.classes)[0]
         known |= {"by": rows.by, "groups": rows.carried[groups] if groups else None}
         found = estimates_of(answers, rows.truth, **known)
-    screen.say(found.describe(None) if show_all else str(found))
+    screen.show(found.describe(None) if show_all else found)
     if out is not None:
         texts = {"name", "label", "category"}
         columns = found.to_frame().items()
@@ -84,5 +84,5 @@ def estimate(
             for name, values in columns
         }
         write_rows(out, written)
-        screen.say(f"\nsaved to {out} ({len(found):,} figures)")
+        screen.say("", f"saved to {out} ({len(found):,} figures)")
     screen.emit(found.to_dict() | {"out": out and str(out)})

@@ -126,9 +126,9 @@ def fit(
     show_claims(screen, model, promise.confidence_level)
     if report_to is not None:
         _report(report_to, model, table, categorized)
-        screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
+        screen.say("", f"wrote {report_to}, about the rows it was calibrated on")
     written = source.suffix if source.suffix in {".tsv", ".jsonl", ".parquet", ".feather", ".arrow"} else ".csv"
-    screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
+    screen.say("", f"saved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | claims(model, promise.confidence_level))
 

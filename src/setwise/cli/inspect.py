@@ -34,7 +34,7 @@ def inspect(
         table = read_rows(request)
         found = tables.inspect(table)
     doubt_separator(table.candidates, separator)
-    screen.say(str(found))
+    screen.show(found)
     given = {"separator": separator, **asdict(text)}
     told = [word for name, value in given.items() if value not in {None, "|"} for word in (f"--{name}", value)]
     named = list(map(str, file))
@@ -45,5 +45,5 @@ def inspect(
         words = ["fit", *named, "--candidates", candidates, *told, *ignored]
     else:  # no features beside the candidates
         words = ["fit", "FEATURES.csv", "--labels", named[0], "--candidates", candidates, *told]
-    screen.say(f"\ntry:  setwise {shlex.join(words)} --out model/")
+    screen.say("", f"try:  setwise {shlex.join(words)} --out model/")
     screen.emit(found.to_dict())

@@ -16,6 +16,7 @@ from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen, to_standard_output
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
+from setwise.progress_lines import visible
 from setwise.storage.atomic_files import temporary
 from setwise.tables.label_studio_tasks import write_tasks
 from setwise.tables.rows import columns_as_written
@@ -88,13 +89,14 @@ def file_for(out: Path) -> Iterator[Path]:
         beside = folder / "out.csv"
         yield beside
         with to_standard_output():
-            if hasattr(sys.stdout, "buffer"):  # a table is UTF-8, whatever the terminal's encoding
+            if hasattr(sys.stdout, "buffer") and not sys.stdout.isatty():  # a table is UTF-8, whatever the encoding
                 sys.stdout.flush()
                 with beside.open("rb") as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)
                 return
             with beside.open(encoding="utf-8", newline="") as text:
-                shutil.copyfileobj(text, sys.stdout)
+                shown = (f"{visible(line.rstrip())}\n" for line in text) if sys.stdout.isatty() else text
+                sys.stdout.writelines(shown)
 
 
 def write_candidates(

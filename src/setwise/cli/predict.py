@@ -152,7 +152,7 @@ def _state_guarantee(screen: Screen, compared: Comparison, level: float, source:
     made = compared.guarantee(level)
     if compared.refuted:
         warnings.warn(f"{source}: {compared.sentence}", stacklevel=3)
-        screen.say(str(made))
+        screen.show(made)
     claimed: dict[str, Any] = {"confidence_level": level, "promised": made.promised, "delta": made.delta}
     if made.by_category:
         claimed["promised_by_category"] = {name: part.promised for name, part in made.by_category.items()}

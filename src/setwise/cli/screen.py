@@ -6,7 +6,6 @@ import codecs
 import json
 import sys
 import time
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise.progress_lines import bar_on_stderr, lines_on_stderr
-
-_DIRECTIONS = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+from setwise.progress_lines import STEERING, bar_on_stderr, lines_on_stderr, visible
 
 
 def write_any_text() -> None:
@@ -25,23 +22,6 @@ def write_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-def visible(text: str) -> str:
-    r"""The text with control characters written out: a label in a file must not steer the terminal.
-
-    >>> print(visible("cat\x1b[2J"))
-    cat\x1b[2J
-    """
-    if text.isprintable():
-        return text
-    return "".join(ascii(mark)[1:-1] if _steers(mark) else mark for mark in text)
-
-
-def _steers(mark: str) -> bool:
-    """Whether a character moves the cursor, changes colours or the direction of writing, or ends a line unseen."""
-    unseen = unicodedata.category(mark) in {"Cc", "Cs", "Zl", "Zp"} or mark in _DIRECTIONS
-    return unseen and mark not in {"\n", "\t"}
 
 
 @contextmanager
@@ -78,18 +58,23 @@ class Screen:
         """Bars are for people who watch."""
         return sys.stderr.isatty() and not self.quiet
 
-    def say(self, text: str = "") -> None:
-        """A line for people."""
+    def say(self, *lines: str) -> None:
+        """Lines for people: each is one line, whatever the names in it hold."""
         if not self.quiet and not self.as_json:
             with to_standard_output():
-                sys.stdout.write(visible(text) + "\n")
+                sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
+
+    def show(self, found: object) -> None:
+        """What the library says of a result, in lines of its own."""
+        self.say(*str(found).split("\n"))
 
     def emit(self, result: dict[str, Any]) -> None:
         """The result for scripts."""
         if self.as_json:
             wide = codecs.lookup(sys.stdout.encoding or "utf-8").name.startswith("utf")
+            text = json.dumps(result, default=_plain, ensure_ascii=not wide)
             with to_standard_output():
-                sys.stdout.write(json.dumps(result, default=_plain, ensure_ascii=not wide) + "\n")
+                sys.stdout.write(STEERING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text) + "\n")
 
     def table(self, columns: list[str], rows: list[list[str]], wide: int | None = None) -> None:
         """A table for people; the first column and the one numbered `wide` are text, the others numbers."""
@@ -152,8 +137,8 @@ def show_claims(screen: Screen, model: Any, confidence_level: float) -> None:
     found = claims(model, confidence_level)
     asked, used = found["strategy"]["asked"], found["strategy"]["used"]
     shown = asked if asked == used else f"{asked} → {used}"
-    screen.say(f"conformalized on {found['calibrated_on']:,} rows with strategy {shown}\n")
-    screen.say(found["guarantee"]["text"])
+    screen.say(f"conformalized on {found['calibrated_on']:,} rows with strategy {shown}", "")
+    screen.show(found["guarantee"]["text"])
 
 
 def claims(model: Any, confidence_level: float) -> dict[str, Any]:

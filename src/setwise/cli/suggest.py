@@ -98,13 +98,13 @@ def suggest(
     screen.say(
         f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {numbers['chance']:.3g}"
     )
-    screen.say("\n".join([f"{gain}{_ORDER}{_LOOKS if gain else _MORE}", *_telling(out, taken, answers, about)]))
+    screen.say(f"{gain}{_ORDER}{_LOOKS if gain else _MORE}", *_telling(out, taken, answers, about))
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     filled = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     command = "triage" if model is None else "fit or conformalize"
     unkeyed = model is None and about.key is None
     option = f"--verified {filled}" + ("" if unkeyed else f" --key {about.key or 'COLUMN'}")
-    screen.say("\n".join(["", f"saved to {out}   then:  {todo}, and give {command}  {option}", *paged]))
+    screen.say("", f"saved to {out}   then:  {todo}, and give {command}  {option}", *paged)
     screen.emit(
         {"rows": len(rows), "drawn": len(drawn), "seed": random_state, **numbers, "column": answer, "out": str(out)}
     )

@@ -68,7 +68,8 @@ def suspects(
     refuse_taken(names, ["proposed", "suspicion"])
     more = {"proposed": found.proposed.tolist(), "suspicion": found.suspicion}
     write_rows(out, take(columns, found.rows), more=more)
-    screen.say(f"{found}\n\nsaved to {out} ({len(found):,} rows, the most suspect first)")
+    screen.show(found)
+    screen.say("", f"saved to {out} ({len(found):,} rows, the most suspect first)")
     screen.emit(
         {
             "rows": len(rows),

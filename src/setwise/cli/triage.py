@@ -181,8 +181,9 @@ def _say(
     """What was decided, for people and for scripts; `kept` are the entries that stand in the files."""
     accepted = found.accepted[kept]
     taken, others = int(accepted.sum()), int((~accepted).sum())
-    screen.say("\n\n".join([str(found), *told]))
-    screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({others + counts['undecided']:,} rows)")
+    screen.show(found)
+    screen.say(*(line for one in told for line in ("", one)))
+    screen.say("", f"saved to {out} ({taken:,} rows) and {review} ({others + counts['undecided']:,} rows)")
     result = {
         "accepted": taken,
         "review": others,
