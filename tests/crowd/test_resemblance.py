@@ -5,6 +5,7 @@ import pytest
 
 from setwise import Votes
 from setwise.crowd.resemblance import find_resemblance
+from tests.conftest import calls_in
 
 
 def noisy(rng, base, share, k=3):
@@ -78,3 +79,34 @@ def test_votes_count_by_those_who_answer_a_row(rng):
     found = find_resemblance(Votes.from_matrix(said, classes=range(3)))
     assert found.per_row == 8
     assert 5 < found.effective_votes <= 8
+
+
+def test_every_pair_has_the_figures_of_its_common_rows(rng):
+    y = rng.integers(0, 3, 900)
+    said = np.column_stack([noisy(rng, y, 0.6) for _ in range(9)]).astype(object)
+    said[rng.random(said.shape) < 0.3] = None
+    found = find_resemblance(Votes.from_matrix(said, classes=range(3)), y)
+    assert len(found.first) == 36
+    for i, j, *figures in zip(found.first, found.second, found.common, found.agree, found.together, strict=True):
+        a, b, truth = said[:, i], said[:, j], y
+        a, b, truth = (part[(said[:, i] != None) & (said[:, j] != None)] for part in (a, b, truth))  # noqa: E711
+        expected = len(a), np.mean(a == b), np.corrcoef(a != truth, b != truth)[0, 1]
+        np.testing.assert_allclose(figures, expected, atol=1e-12)
+
+
+def test_without_the_truth_the_others_judge_a_pair_and_copies_count_once(rng):
+    y = rng.integers(0, 2, 400)
+    said = np.array([noisy(rng, y, 0.4, 2) for _ in range(9)])  # so that sums of the others never tie
+    said[2] = said[3] = said[1]
+    found = find_resemblance(panel(said, 2))
+    assert found.weights.round(3).tolist() == [1, 0.333, 0.333, 0.333, 1, 1, 1, 1, 1]
+    for i, j, together in zip(found.first, found.second, found.together, strict=True):
+        others = np.setdiff1d(range(9), [i, j])
+        truth = found.weights[others] @ (2 * said[others] - 1) > 0
+        np.testing.assert_allclose(together, np.corrcoef(said[i] != truth, said[j] != truth)[0, 1], atol=1e-12)
+
+
+def test_no_python_code_runs_for_each_pair(rng):
+    y = rng.integers(0, 2, 60)
+    few, many = (panel([noisy(rng, y, 0.7, 2) for _ in range(people)], 2) for people in (8, 40))
+    assert calls_in(lambda: find_resemblance(many)) < 1.5 * calls_in(lambda: find_resemblance(few))

@@ -9,6 +9,7 @@ from sklearn.model_selection import train_test_split
 
 from setwise import LabelSets, Votes
 from setwise.errors import MisuseWarning
+from tests.conftest import calls_in
 
 LONG = {
     "item": ["a", "b", "a", "c", "a"],
@@ -28,6 +29,23 @@ def test_a_long_table_of_any_kind_gives_the_counts(table):
     assert votes.annotators.tolist() == ["x", "y", "z"]
     assert votes.items.tolist() == ["a", "b", "c"]
     assert votes.sizes.tolist() == [3, 1, 1]
+
+
+def test_whole_numbers_are_read_as_arrays_as_they_are_from_lists():
+    plain = {"item": [7, 9, 7, 4], "annotator": [30, 30, 20, 20], "label": [5, 1, 5, 1]}
+    for dtype in (np.int64, np.uint8):
+        votes = Votes.from_table({name: np.array(column, dtype) for name, column in plain.items()})
+        assert votes == Votes.from_table(plain)
+        assert votes.classes.tolist() == [1, 5]
+    assert votes.annotators.tolist() == [20, 30]
+    with pytest.raises(ValueError, match="row 1: 1 is not among the 2 classes"):
+        Votes.from_table({name: np.array(column) for name, column in plain.items()}, classes=[5, 6])
+
+
+def test_no_python_code_runs_for_each_answer_in_whole_numbers():
+    item, annotator = np.divmod(np.arange(2000), 40)
+    table = {"item": item + 7, "annotator": annotator + 3, "label": item % 5 + 1}
+    assert calls_in(lambda: Votes.from_table(table)) < 2000
 
 
 def test_every_constructor_gives_the_same_counts():

@@ -276,9 +276,11 @@ class AnswerMatrices:
             r /= total
             posterior[block] = r
             rows, likelihood = len(r) / len(q), float((most + np.log(total)).sum())
+            sums = likelihood, r.sum(axis=0), q.sum(axis=0) * rows
+            if prior.probabilities is None:
+                return _Weighed(*sums)
             centred = z - (q * z).sum(axis=1, keepdims=True)
-            slope, bend = float(((r - q) * z).sum()), float((q * centred**2).sum())
-            return _Weighed(likelihood, r.sum(axis=0), q.sum(axis=0) * rows, slope, bend)
+            return _Weighed(*sums, float(((r - q) * z).sum()), float((q * centred**2).sum()))
 
         parts = for_blocks(posterior, part)
         return _Weighed(*(sum(column) for column in zip(*parts, strict=True))) if parts else _Weighed()

@@ -8,8 +8,8 @@ pairs. They count once where the errors of the others are judged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +17,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
-from setwise._arrays import Bools, Floats, Ints, frozen
+from setwise._arrays import Bools, Floats, Ints, entries, frozen, take_rows
 from setwise.crowd.rectified_shares import single_answers
 from setwise.labels.votes import Votes
 from setwise.ranks import hypergeometric_cdf
@@ -26,12 +26,14 @@ _ROWS = 20_000  # that are compared; of more rows a part is used
 _MET = 1e8  # pairs of answers to the same row that are counted
 _PAIRS = 5_000  # of annotators that are compared, those with most common rows
 _ALIKE = 2_000  # common rows of a pair that are compared
+_BLOCK = 50_000  # answers that are compared at once
 _COMMON = 50  # rows that a pair must have answered; of pairs with fewer nothing is said
 _JUDGED = 20  # of them with a known truth
 FEWEST_VERIFIED = 50
 """Fewer verified rows do not show how errors are correlated."""
 _OTHERS = 5  # annotators without the two, whose majority counts as the truth where that is unknown
 _COPY = 0.8  # how far errors are correlated, and answers agree beyond chance, in near-copies
+_TIE = 1e-9  # noise that breaks ties without the truth
 _CHANCE = 0.01  # how probable so many common errors of one of all pairs are, at most, by chance
 _FAMILY = 0.4  # how far errors are correlated within a family
 
@@ -109,105 +111,119 @@ def find_resemblance(votes: Votes, truth: Ints | None = None) -> Resemblance:
     rows = np.sort(order[: max(int(np.searchsorted(np.cumsum(votes.sizes[order] ** 2.0), _MET)), _COMMON)][:_ROWS])
     votes, truth = votes[rows], None if truth is None else truth[rows]
     pairs = _Pairs.of(votes)
-    found = pairs.judge(np.arange(len(votes.annotators)), truth)
+    found = pairs.judge(np.arange(len(pairs.sizes)), truth)
     if truth is None and (found.weights < 1).any():
         found = replace(pairs.judge(found.copies, None), copies=found.copies)
     return found
 
 
+_Errors = Callable[[Ints, Ints], tuple[Bools, Bools, Bools]]
+"""Of two answers each to the same rows: whether the truth is known, and whether either is wrong."""
+
+
 @dataclass(frozen=True)
 class _Pairs:
-    """The answers of all annotators, and the pairs to compare."""
+    """The answers of all annotators, ordered by annotators, and the pairs to compare."""
 
     row: Ints
     who: Ints
     label: Ints
     n: int
     classes: int
-    people: int
-    by_person: list[tuple[Ints, Ints]] = field(repr=False)
+    sizes: Ints
     pairs: tuple[Ints, Ints]
 
     @classmethod
     def of(cls, votes: Votes) -> _Pairs:
         (row, who, label), people = single_answers(votes), len(votes.annotators)
-        often = np.bincount(who, minlength=people)[who] >= _COMMON
+        sizes = np.bincount(who, minlength=people)
+        often = sizes[who] >= _COMMON
         given = sparse.csr_array((np.ones(often.sum()), (row[often], who[often])), shape=(len(votes), people))
         both = sparse.triu(given.T @ given, 1).tocoo()
         enough = np.flatnonzero(both.data >= _COMMON)
-        enough = enough[np.argsort(-both.data[enough], kind="stable")][:_PAIRS]
+        enough = np.sort(enough[np.argsort(-both.data[enough], kind="stable")][:_PAIRS])
         order = np.argsort(who, kind="stable")
-        bounds = np.cumsum(np.bincount(who, minlength=people))[:-1]
-        by_person = list(zip(np.split(row[order], bounds), np.split(label[order], bounds), strict=True))
         pairs = both.row[enough].astype(np.intp), both.col[enough].astype(np.intp)
-        return cls(row, who, label, len(votes), votes.n_classes, people, by_person, pairs)
+        return cls(row[order], who[order], label[order], len(votes), votes.n_classes, sizes, pairs)
 
     def judge(self, copies: Ints, truth: Ints | None) -> Resemblance:
         """Compares all pairs; a group of copies counts once in what the others say."""
-        weights = 1 / np.bincount(copies)[copies]
-        tops = self._most_voted(weights) if truth is None else None
-        lines = []
-        for i, j in zip(*self.pairs, strict=True):
-            rows, mine, theirs = self._common(i, j)
-            same = mine == theirs
-            marginal = [np.bincount(said, minlength=self.classes) / len(rows) for said in (mine, theirs)]
-            chance = float(marginal[0] @ marginal[1])
-            beyond = (same.mean() - chance) / (1 - chance) if chance < 1 else 0.0
-            if tops is None:
-                known = truth[rows] >= 0  # type: ignore[index]
-                reference = truth[rows]  # type: ignore[index]
-            else:
-                reference, known = tops.without(rows, (mine, weights[i]), (theirs, weights[j]))
-            errors = (mine != reference)[known], (theirs != reference)[known]
-            counts = np.count_nonzero(errors[0] & errors[1]), *map(np.count_nonzero, errors)
-            lines.append((len(rows), same.mean(), beyond, _correlation(*errors), len(errors[0]), *counts))
-        common, agree, beyond, together, judged, both, one, other = np.array(lines, dtype=float).reshape(-1, 8).T
+        errors = self._most_voted(1 / np.bincount(copies)[copies]) if truth is None else self._verified(truth)
         first, second = self.pairs
-        by_chance = hypergeometric_cdf(one - both, judged, one, judged - other) * len(first)
-        near = (together >= _COPY) & (beyond >= _COPY) & (by_chance <= _CHANCE)
-        links = sparse.coo_array((np.ones(near.sum()), (first[near], second[near])), shape=(self.people,) * 2)
+        cost = self.sizes[second] + self.n * (np.diff(first, prepend=-1) > 0)
+        block = np.cumsum(cost) // _BLOCK
+        parts = [self._compare(np.flatnonzero(block == b), errors) for b in np.unique(block)]
+        columns = np.concatenate([np.empty((8, 0)), *parts], axis=1)
+        common, agree, beyond, together, judged, both, one, other = columns
+        near = np.flatnonzero((together >= _COPY) & (beyond >= _COPY))
+        n, x, i, j = (counts[near] for counts in (judged, both, one, other))
+        near = near[hypergeometric_cdf(i - x, n, i, n - j) * len(first) <= _CHANCE]
+        links = sparse.coo_array((np.ones(len(near)), (first[near], second[near])), shape=(len(self.sizes),) * 2)
         groups = connected_components(links, directed=False)[1]
         per_row = len(self.row) / max(len(np.unique(self.row)), 1)
         return Resemblance(first, second, common.astype(int), agree, beyond, together, frozen(groups), per_row)
 
-    def _common(self, i: int, j: int) -> tuple[Ints, Ints, Ints]:
-        """The rows that both answered, and both answers; of many rows a part."""
-        (rows, mine), (others, theirs) = self.by_person[i], self.by_person[j]
-        shared, a, b = np.intersect1d(rows, others, assume_unique=True, return_indices=True)
-        step = slice(None, None, -(-len(shared) // _ALIKE))
-        return shared[step], mine[a][step], theirs[b][step]
+    def _compare(self, some: Ints, errors: _Errors) -> Floats:
+        """Some pairs: common rows, how they agree and err together, and counts of errors where these are known."""
+        pair, mine, theirs = self._common(*(side[some] for side in self.pairs))
+        p, k, said = len(some), self.classes, (self.label[mine], self.label[theirs])
+        flags = said[0] == said[1], *errors(mine, theirs)
+        code = sum(flag.astype(np.intp) << place for flag, place in zip(flags, (3, 2, 1, 0), strict=True))
+        counts = np.bincount(pair * 16 + code, minlength=p * 16).reshape(p, 2, 2, 2, 2)
+        common, agree = counts.sum(axis=(1, 2, 3, 4)), counts[:, 1].sum(axis=(1, 2, 3))
+        known = counts[:, :, 1].sum(axis=1)
+        judged, both = known.sum(axis=(1, 2)), known[:, 1, 1]
+        one, other = known[:, 1].sum(axis=1), known[:, :, 1].sum(axis=1)
+        mine, theirs = (np.bincount(pair * k + labels, minlength=p * k).reshape(p, k) for labels in said)
+        chance = (mine * theirs).sum(axis=1) / common**2
+        beyond = np.divide(agree / common - chance, 1 - chance, out=np.zeros(p), where=chance < 1)
+        spread = np.sqrt(one * (judged - one) * other * (judged - other))
+        tells = (judged >= _JUDGED) & (spread > 0)
+        together = np.divide(judged * both - one * other, spread, out=np.full(p, np.nan), where=tells)
+        return np.stack([common, agree / common, beyond, together, judged, both, one, other])
 
-    def _most_voted(self, weights: Floats) -> _MostVoted:
-        keys = self.row * self.classes + self.label
-        noise = np.random.default_rng(0).random((self.n, self.classes)) * _TIE  # breaks ties without the truth
-        totals: Floats = np.bincount(keys, weights[self.who], noise.size).reshape(noise.shape) + noise
-        labels: Ints = np.argsort(-totals, axis=1)[:, :3]
-        answers = np.bincount(self.row, minlength=self.n)
-        return _MostVoted(labels, np.take_along_axis(totals, labels, axis=1), answers)
+    def _common(self, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
+        """The rows that both of each pair answered, or a part of many: number of the pair, both answers."""
+        inside, local = np.unique(i, return_inverse=True)
+        table = np.full((len(inside), self.n), -1)
+        own = take_rows(self.sizes, inside)
+        table[np.repeat(np.arange(len(inside)), self.sizes[inside]), self.row[own]] = own
+        pair, theirs = np.repeat(np.arange(len(j)), self.sizes[j]), take_rows(self.sizes, j)
+        mine = entries(table, np.repeat(local, self.sizes[j]), self.row[theirs])
+        both = np.flatnonzero(mine >= 0)
+        shared = np.bincount(pair[both], minlength=len(j))
+        if shared.max(initial=0) > _ALIKE:
+            place = np.arange(len(both)) - (np.cumsum(shared) - shared)[pair[both]]
+            both = both[place % -(-shared // _ALIKE)[pair[both]] == 0]
+        return pair[both], mine[both], theirs[both]
 
+    def _verified(self, truth: Ints) -> _Errors:
+        """Errors by verified labels."""
+        known = truth[self.row] >= 0
+        wrong = self.label != truth[self.row]
+        return lambda mine, theirs: (known[mine], wrong[mine] & known[mine], wrong[theirs] & known[theirs])
 
-_TIE = 1e-9
+    def _most_voted(self, weights: Floats) -> _Errors:
+        """Errors by what most others say, the two left out; known where there are enough others.
 
+        Only the three labels of a row that weigh most matter: two answers less, the first is still among them.
+        """
+        k, weight = self.classes, weights[self.who]
+        noise = np.random.default_rng(0).random((self.n, k)) * _TIE
+        counts = np.bincount(self.row * k + self.label, weight, noise.size).reshape(noise.shape)
+        totals = np.pad(counts + noise, ((0, 0), (0, max(3 - k, 0))), constant_values=-np.inf)
+        labels = np.argpartition(-totals, 2, axis=1)[:, :3]
+        ranks = np.full(totals.shape, 3)
+        np.put_along_axis(ranks, labels, np.arange(3)[None], axis=1)
+        rank = entries(ranks, self.row, self.label)
+        loss = np.stack([(rank == place) * weight for place in range(3)])
+        left = np.take_along_axis(totals, labels, axis=1).T[:, self.row] - loss
+        enough = np.bincount(self.row, minlength=self.n)[self.row] >= 2 + _OTHERS
 
-class _MostVoted(NamedTuple):
-    """The three labels of each row that weigh most: two answers less, the first is still among them."""
+        def errors(mine: Ints, theirs: Ints) -> tuple[Bools, Bools, Bools]:
+            first, second, third = (own[theirs] - lost[mine] for own, lost in zip(left, loss, strict=True))
+            best = np.where(third > np.maximum(first, second), 2, second > first)
+            known = enough[mine]
+            return known, (rank[mine] != best) & known, (rank[theirs] != best) & known
 
-    labels: Ints
-    weights: Floats
-    answers: Ints
-
-    def without(self, rows: Ints, *answers: tuple[Ints, float]) -> tuple[Ints, Bools]:
-        """What most others say, and whether there are enough of them, if these answers are left out."""
-        labels, left = self.labels[rows], self.weights[rows]
-        for said, weight in answers:
-            left = left - weight * (labels == said[:, None])
-        best = left.argmax(axis=1)
-        each = np.arange(len(rows))
-        return labels[each, best], self.answers[rows] >= len(answers) + _OTHERS
-
-
-def _correlation(a: Bools, b: Bools) -> float:
-    """The correlation of two errors over the rows where they are known; NaN where too few are."""
-    if len(a) < _JUDGED or a.all() or b.all() or not (a.any() and b.any()):
-        return float("nan")
-    return float(np.corrcoef(a, b)[0, 1])
+        return errors

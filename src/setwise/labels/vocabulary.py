@@ -143,6 +143,9 @@ class Vocabulary:
         """Positions of the labels; `UNKNOWN` for labels outside, `MISSING` for None and NaN."""
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "biuf" and self.is_range:
             return self._encode_numbers(labels)
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
+            distinct, place = np.unique(labels, return_inverse=True)
+            return self.encode(distinct.tolist())[place]
         plain = as_list(labels) if isinstance(labels, np.ndarray) else labels
         index = self._index
         codes = (MISSING if is_missing(label) else index.get(label, UNKNOWN) for label in plain)

@@ -261,8 +261,7 @@ class Votes(LabelledRows):
     ) -> Votes:
         """From the columns of all answers, in any order; all constructors from labels call this one."""
         each = np.arange(len(labels))
-        plain = as_list(labels) if isinstance(labels, np.ndarray) else labels
-        names = None if people is None else as_list(people)
+        plain, names = (_plain(column) for column in (labels, people))
         return cls.from_codes(n, row, plain, each, names, each, weight, against, classes=classes, items=items)
 
     @classmethod
@@ -616,6 +615,11 @@ def _row_names(items: Any) -> list[Any]:
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise ValueError(f"items: {twice!r} occurs twice; each row needs a name of its own.")
     return names
+
+
+def _plain(column: Any) -> Any:
+    """An array as Python values, unless whole numbers: these are looked up as arrays."""
+    return as_list(column) if isinstance(column, np.ndarray) and column.dtype.kind not in "iu" else column
 
 
 def _occurring(values: Sequence[Any], codes: Ints) -> tuple[Sequence[Any], Ints, Ints]:
