@@ -151,3 +151,24 @@ def test_another_order_is_seen_though_a_name_occurs_twice_or_is_misspelt(change)
 def test_columns_that_name_no_rows_or_the_same_ones_are_no_other_order(other):
     refuse_other_order({"id": NAMES_OF_ROWS}, {"id": other})
     refuse_other_order({"id": ["a", "b", "b", "a"] * 10}, {"id": ["b", "a", "a", "b"] * 10})
+
+
+HOURS = [dt.datetime(2026, 3, 28, hour, tzinfo=dt.UTC) for hour in range(24)]
+
+
+def hours(zone):
+    """The hours of a day in UTC, as clocks in a zone show them."""
+    times = pa.array(HOURS, pa.timestamp("us", "UTC"))
+    return times.cast(pa.timestamp("us", zone)) if zone else times.cast(pa.timestamp("ms"))
+
+
+@pytest.mark.parametrize("zones", [("UTC", None), (None, "Europe/Berlin")])
+def test_times_with_a_zone_are_not_matched_with_times_without_one(zones):
+    told = r"at: x.csv holds timestamp.*, s.csv holds timestamp.*: only one has a time zone; write the zone of both"
+    with pytest.raises(DataError, match=told):
+        matching_rows("at", *map(hours, zones), source="x.csv", other="s.csv")
+
+
+def test_times_of_two_zones_are_matched_by_the_moment():
+    found = matching_rows("at", hours("UTC")[5:9], hours("Europe/Berlin"), source="x.csv", other="s.csv")
+    assert found.tolist() == [5, 6, 7, 8]

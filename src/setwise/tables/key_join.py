@@ -147,5 +147,8 @@ def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> t
             problem = f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}, which would be rounded"
             raise DataError(problem, "write it as text in both") from None
     if all(pa.types.is_temporal(kind) for kind in kinds):
+        if len({getattr(kind, "tz", None) is None for kind in kinds}) == 2:
+            problem = f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}: only one has a time zone"
+            raise DataError(problem, "write the zone of both")
         return wanted.cast(pa.timestamp("ns")), known.cast(pa.timestamp("ns"))
     raise DataError(f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}; these cannot be matched.")
