@@ -136,3 +136,10 @@ def test_a_condition_is_named_beside_the_true_label_where_the_condition_is_about
     about_candidates = Claim("candidates", 0.9, "A", (Premise("calibrated", "assumed"),))
     text = printed(Guarantee("s", "lac", 10, 0.9, (Claim("truth", None, "B"), about_candidates)))
     assert "nothing about the true label." in text
+
+
+def test_a_level_near_one_is_not_called_one(rng):
+    p = simplex(rng, 200, 3)
+    said = printed(conformalize(p, labels_from(rng, p)).guarantee(0.9999999))
+    assert said.startswith("99.99999 % prediction sets")
+    assert "confidence 0.9999999 needs at least 10,000,000 calibration rows" in said

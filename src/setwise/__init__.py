@@ -1,5 +1,6 @@
 """Set-valued labels in, set-valued predictions out, with a statement of what may be claimed about them."""
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from setwise._lazy import lazy_names
@@ -84,3 +85,5 @@ _HOMES = {
 """The names imported above for type checkers only. They load on first use: whatever begins with this package begins
 at once, as the command line does, which is to hear Ctrl-C before anything slow is imported."""
 __getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES)
+if find_spec("torch") is None:  # `from setwise import *` takes what works
+    __all__ = [name for name in __all__ if name not in {"CoveringClassifier", "PartialLabelClassifier"}]

@@ -303,7 +303,7 @@ class Guarantee:
     @property
     def headline(self) -> str:
         """What was made from how much."""
-        level = format_share(self.confidence_level)
+        level = format_share(self.confidence_level, 10)
         if not self.conformity_score:
             return f"{self.strategy}, from {self.n:,} {self.unit}"
         count = f"{self.n:,} calibration {self.unit}"

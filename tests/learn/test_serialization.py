@@ -148,3 +148,12 @@ def test_every_entry_of_a_head_that_is_used_later_is_looked_at(entry, network, t
     change, message = HEADS[entry]
     with pytest.raises(ValueError, match=f"{tmp_path / 'model'}.*{message}"):
         ConformalClassifier.load(with_changed_head(network, tmp_path / "model", change))
+
+
+def test_equal_models_have_equal_files(tmp_path):
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    for place in ("one", "other"):
+        model = make_pipeline(FunctionTransformer(np.arcsinh), LogisticRegression())
+        ConformalClassifier(model, random_state=0).fit(X, X[:, 0] > 0).save(tmp_path / place)
+    one, other = ({part.name: part.read_bytes() for part in (tmp_path / at).iterdir()} for at in ("one", "other"))
+    assert one == other

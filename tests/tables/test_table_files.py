@@ -358,3 +358,11 @@ def test_folders_hold_every_table_that_is_read_by_its_name(suffix, pack, calibra
         write_sets(f"s.csv{suffix}", LabelSets.from_lists([["owl"]]))
     with pytest.raises(DataError, match="tables are written without compression"):
         write_votes(f"v.csv{suffix}", Votes.from_matrix([["owl"]]))
+
+
+def test_a_file_that_is_packed_twice_is_not_to_be_renamed_to_the_name_that_it_has(tmp_path):
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(gzip.compress(b"a,b\n1,2\n")))
+    with pytest.raises(DataError, match="is a .gz file, not text; unpack it") as error:
+        read_table(path)
+    assert "rename" not in str(error.value)

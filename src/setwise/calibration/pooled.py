@@ -129,7 +129,7 @@ class BasePooledCalibration:
         def answer(level: Fraction) -> LabelSets:
             position = rank(self.n, level + self._rule.slack)
             if position > self.n:
-                text = f"every label is in the set: {self.n} rows are too few for confidence {float(level):g}."
+                text = f"every label is in the set: {self.n} rows are too few for confidence {float(level):.12g}."
                 warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
             mask = rows.finish(below < position, own, allow_empty=allow_empty)
             return rows.as_sets(mask, self.vocabulary)
@@ -155,7 +155,7 @@ class BasePooledCalibration:
             claim = judged.claim("truth", None, "cross-conformal", note=note)
             if isinstance(rule.claimant, Max):
                 promised = max(0.0, float(1 - 2 * (1 - level)) - term)
-                note = f"In practice it is near {float(level):g}"
+                note = f"In practice it is near {float(level):.12g}"
                 claim = judged.claim(
                     "truth", promised, "cross-conformal prediction", "truth_is_candidate", note=note
                 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import shlex
 import sys
@@ -86,7 +88,11 @@ def _command(name: str) -> Any:
         examples = module.EXAMPLES if about is None else module.EXAMPLES[inner]
         heading = "Example:" if len(examples) == 1 else "Examples:"
         epilog = "\n\n".join([heading, *(f"  {line}" for line in examples)])
-        group.command(inner, epilog=epilog)(spread(getattr(module, function)))
+        work = getattr(module, function)
+        text = inspect.getdoc(work) or ast.get_docstring(
+            ast.parse(inspect.getsource(work)).body[0]
+        )  # of python -OO
+        group.command(inner, help=text, epilog=epilog)(spread(work))
     command: Any = get_command(group)
     command.rich_help_panel = panel
     for one in getattr(command, "commands", {name: command}).values():

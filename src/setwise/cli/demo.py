@@ -72,7 +72,7 @@ def demo(
         rows.append(row)
         results.append(result)
         calibrations.append(model.calibration_)
-    screen.say(f"conformalized on {len(held)} more at confidence {level:g}, and tried on the new ones:", "")
+    screen.say(f"conformalized on {len(held)} more at confidence {level:.12g}, and tried on the new ones:", "")
     screen.table(["what is used", "labels per set", "coverage", "guaranteed"], rows, wide=3)
     screen.show("\nVotes alone guarantee that a set contains an answer. Verified rows guarantee the true label:\n")
     screen.show(model.guarantee(level))

@@ -79,7 +79,7 @@ def predict(
             found, compared, kept = _in_one(predictor, source, out, advance, separator)
     level, shares = predictor.confidence_level, found.shares()
     screen.say(
-        f"{shares['rows']:,} rows at confidence {level:g}: {shares['mean_size']:.2f} labels per row, "
+        f"{shares['rows']:,} rows at confidence {level:.12g}: {shares['mean_size']:.2f} labels per row, "
         f"{shares['singleton_rate']:.1%} with one label, {shares['empty_rate']:.1%} with none, {clock}"
     )
     if kept:

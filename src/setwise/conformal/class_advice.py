@@ -34,7 +34,7 @@ def class_advice(
     if isinstance(rule, LabelRule):
         short = rule.short_classes(level)
     elif low and not others and not np.ndim(rule.threshold(level)):
-        named = f"Covered less often than {float(level):g}: {format_classes([*map(repr, low)])}."
+        named = f"Covered less often than {float(level):.12g}: {format_classes([*map(repr, low)])}."
         if label is None:
             lines = [f'{named} Verify rows and use by="label", or choose strategy classwise.']
         else:
@@ -44,6 +44,6 @@ def class_advice(
             short = {name: known[name] for name in low if known[name] < needed}
     return lines + [
         f"Class {name!r} has {n:,} calibration rows: {needed - n:,} more are needed for a threshold at "
-        f"{float(level):g}."
+        f"{float(level):.12g}."
         for name, n in [*short.items()][:_LISTED]
     ]

@@ -73,7 +73,7 @@ class Suggestion:
     @property
     def gain(self) -> str:
         """How much smaller the sets are expected to become: sentences."""
-        gain = f"At confidence {self.confidence_level:g}, sets then contain about {self.size_then:.2f} labels"
+        gain = f"At confidence {self.confidence_level:.12g}, sets then contain about {self.size_then:.2f} labels"
         gain += f" instead of {self.size_now:.2f}"
         if self.verified < _ENOUGH:
             gain += f", if the model is right. Ask again once {_ENOUGH} rows are verified"
@@ -142,8 +142,8 @@ def suggest_verification(
     if not (1 <= budget <= n - had and budget + had >= fewest):  # type: ignore[operator]
         before = f", {had:,} of which are verified" if had else ""
         raise ValueError(
-            f"budget: {budget} of {n} rows{before}; confidence {float(level):g} needs at least {fewest} verified "
-            "labels."
+            f"budget: {budget} of {n} rows{before}; confidence {float(level):.12g} needs at least {fewest} "
+            "verified labels."
         )
     if len(unseen) < instances_needed(level):  # type: ignore[operator]
         raise InputError("learned: the model was trained on all of these rows", "give rows that it has not seen")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -42,6 +42,7 @@ entries, and before scikit-learn 1.7 a list of columns. Others need the reader's
 
 _SAFE_SKOPS = (0, 15)  # earlier ones trust trees, whose state can end the process if forged
 _OF_SCIKIT_LEARN = re.compile(r"sklearn(\.\w+)+")
+_ADDRESS = re.compile(r'("__id__": |"file": ")([0-9a-f-]+)')
 _OF_THE_MACHINE = {"checkpoint", "device", "verbose"}
 
 Description = dict[str, Any]
@@ -290,7 +291,7 @@ def _features(model: Any) -> dict[str, Any]:
 def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     io = _skops("save")
     try:
-        content = io.dumps(model)
+        content = _without_addresses(io.dumps(model))
         foreign = {*io.get_untrusted_types(data=content), *types_needing_trust(model)} - OWN
     except Exception:  # noqa: BLE001 - skops has no common error for what it cannot hold
         return _external(model)
@@ -299,6 +300,20 @@ def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     file = f"{stem}.skops"
     (folder / file).write_bytes(content)
     return {"kind": "skops", "file": file, "class": _name(model), "needs_trust": sorted(foreign)}
+
+
+def _without_addresses(content: bytes) -> bytes:
+    """The same archive with numbers for addresses in memory, and no times: equal models have equal files."""
+    numbers: dict[str, str] = {}
+    with ZipFile(BytesIO(content)) as old, ZipFile(made := BytesIO(), "w") as new:
+        schema = _ADDRESS.sub(
+            lambda at: at[1] + numbers.setdefault(at[2], str(len(numbers))), old.read("schema.json").decode()
+        )
+        for name in old.namelist():
+            address, _, kind = name.partition(".")
+            text = schema if name == "schema.json" else old.read(name)
+            new.writestr(ZipInfo(f"{numbers.get(address, address)}.{kind}"), text)
+    return made.getvalue()
 
 
 def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] | None) -> Any:

@@ -63,7 +63,7 @@ def example_facts(
             "more_candidates": max(len(own) - _LABELS, 0),
         }
         if nodes:
-            fact["nodes"] = f"confidence {float(level):g}: {', '.join(map(str, nodes[i])) or 'no node'}"
+            fact["nodes"] = f"confidence {float(level):.12g}: {', '.join(map(str, nodes[i])) or 'no node'}"
         if values is not None:
             best = np.argsort(-values, kind="stable")[:_BARS].tolist()
             fact["bars"] = [

@@ -125,7 +125,7 @@ def level_text(level: Fraction) -> str:
     >>> level_text(Fraction(9, 10)), level_text(Fraction(199, 200))
     ('0.90', '0.995')
     """
-    return f"{float(level):.2f}" if (level * 100).denominator == 1 else f"{float(level):g}"
+    return f"{float(level):.2f}" if (level * 100).denominator == 1 else f"{float(level):.12g}"
 
 
 def tidy(value: float) -> float | None:

@@ -415,7 +415,7 @@ def _paragraphs(guarantee: Guarantee) -> list[tuple[str, list[tuple[str, str]]]]
 
 def _settings(calibration: Calibration | None, rows: Rows, level: Fraction | None) -> dict[str, str]:
     """What the report was made from, and with which versions."""
-    known = {"confidence level": "not stated" if level is None else f"{float(level):g}"}
+    known = {"confidence level": "not stated" if level is None else f"{float(level):.12g}"}
     if calibration is not None:
         known |= {
             "strategy": calibration.strategy.name,

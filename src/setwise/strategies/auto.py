@@ -198,7 +198,7 @@ class VerifiedRule:
         if self._uses_verified_rows(level):
             chance = heaviest(self.evidence)
             least = "" if chance is None else f" (one row was verified with probability {1 / float(chance[0]):.2g})"
-            return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):g}{least}"
+            return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):.12g}{least}"
         if self.otherwise is not None:
             return self.otherwise.shortage(level)
         held = "enough right labels are candidates" if self.setting.truth else "the true label is a candidate"
@@ -221,7 +221,7 @@ class VerifiedRule:
 
     def _shortage(self, level: Fraction) -> str:
         what = "labels" if self.evidence.group is None else "groups"
-        needed = f"confidence {float(level):g} needs at least {instances_needed(level):,} verified {what}"
+        needed = f"confidence {float(level):.12g} needs at least {instances_needed(level):,} verified {what}"
         return f"{needed}, and there are {self.alone.n:,}"
 
     @property

@@ -142,7 +142,7 @@ class LabelRule:
         """Why every label is in every set, and what would help; empty where this is not so."""
         if self.counts.max() >= (needed := fewest_rows(level)):
             return ""
-        least = f"confidence {float(level):g} needs at least {needed:,} {self._unit} of a class"
+        least = f"confidence {float(level):.12g} needs at least {needed:,} {self._unit} of a class"
         return f"{least}, and the largest has {self.counts.max():,}"
 
     def short_classes(self, level: Fraction) -> dict[Any, int]:
@@ -158,7 +158,7 @@ class LabelRule:
         if not short:
             return (last,)
         named = format_classes([f"{name!r} ({n:,})" for name, n in short.items()])
-        why = f"confidence {float(level):g} needs at least {fewest_rows(level):,} {self._unit} of a class"
+        why = f"confidence {float(level):.12g} needs at least {fewest_rows(level):,} {self._unit} of a class"
         return (f"Too few {self._unit}: {named}. Every set contains such a class, because {why}.",)
 
     @property

@@ -325,10 +325,10 @@ class CurveRule:
         """Why every label is in every set; empty where this is not so."""
         if 1 - level < self._smallest:
             fewest = math.ceil(_MISSES / (1 - level)) if self.curve.margin == "normal" else instances_needed(level)
-            needs = f"confidence {float(level):g} needs at least {fewest:,} {self.unit}"
+            needs = f"confidence {float(level):.12g} needs at least {fewest:,} {self.unit}"
             return f"{needs}, and there are {self.fewest:,}"
         if math.isinf(self.threshold(level)):
-            return f"with margin {self.curve.margin!r} these rows justify no smaller set at {float(level):g}"
+            return f"with margin {self.curve.margin!r} these rows justify no smaller set at {float(level):.12g}"
         return ""
 
 

@@ -67,7 +67,7 @@ class Posterior(WithMargin):
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Of drawn labels: 1 − ε for one draw per row, 1 − 2ε for several."""
         promised = level if self.draws == 1 else max(2 * level - 1, Fraction(0))
-        note = "" if self.draws == 1 else f"In practice it is near {float(level):g}"
+        note = "" if self.draws == 1 else f"In practice it is near {float(level):.12g}"
         needs = ("calibrated", "truth_is_candidate")
         source = "Monte Carlo conformal prediction"
         return (rule.judged.claim("truth", float(promised), source, *needs, note=note),)

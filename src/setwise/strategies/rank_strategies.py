@@ -215,7 +215,7 @@ def _confident_truth(rule: RankRule, level: Fraction) -> Premise:
     """q(E₁) ≤ 1 − s/2 with s the largest sum of a row (one, up to rounding): f_y ≥ s/2 in at least t rows."""
     total = rule.evidence.total
     half = (1.0 if total is None else float(total.max())) / 2
-    name, values = "confident_truth", (f"{float(level):g}", f"{half:.4g}")
+    name, values = "confident_truth", (f"{float(level):.12g}", f"{half:.4g}")
     checked, truth = rule.evidence.verified, rule.evidence.truth
     if truth is None or not checked.any() or rule.evidence.chance is not None:
         return Premise(name, "assumed", "verified labels would show it", values)

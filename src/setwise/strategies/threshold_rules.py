@@ -241,17 +241,19 @@ class RankRule:
         if self.evidence.weight is not None:
             short = math.isinf(self._threshold_by_weight(run, np.ones(1))[0])
             return (
-                f"the {self.n:,} calibration rows weigh too little for confidence {float(level):g}" if short else ""
+                f"the {self.n:,} calibration rows weigh too little for confidence {float(level):.12g}"
+                if short
+                else ""
             )
         if rank(self.n, run) <= self.n:
             return ""
         needed = instances_needed(run)
         if needed is None:
             return (
-                f"confidence {float(level):g} allows an error of {float(1 - level):g}, and {float(self.slack):.3g} "
-                "of it is already used up (by the miss rate, or a bound from verified rows)"
+                f"confidence {float(level):.12g} allows an error of {float(1 - level):g}, and "
+                f"{float(self.slack):.3g} of it is already used up (by the miss rate, or bounds from verified rows)"
             )
-        needs = f"confidence {float(level):g} needs at least {needed:,} calibration {self._unit}"
+        needs = f"confidence {float(level):.12g} needs at least {needed:,} calibration {self._unit}"
         return f"{needs}, and there are {self.n:,}"
 
     @property

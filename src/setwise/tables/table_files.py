@@ -211,7 +211,7 @@ def text_encoding(files: TableFiles, path: Path) -> str:
         unpack = ", or unpack it if it is another archive" if binary == "xlsx" else ""
         raise DataError(f"{where}: is {binary}, not text; rename it to .{binary}{unpack}.")
     if packed := next((suffix for mark, suffix in _PACKED.items() if sample.startswith(mark)), None):
-        rename = [f"rename it to .csv{packed}"] if packed in {".gz", ".bz2"} else []
+        rename = [f"rename it to .csv{packed}"] if packed in {".gz", ".bz2"} and path.suffix != packed else []
         raise DataError(f"{where}: is a {packed} file, not text", *rename, "unpack it")
     encoding = files.encoding or _encoding_of_mark(sample)
     if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
