@@ -6,6 +6,9 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
+RIVALS := benchmarks/ambiguous/requirements.txt
+GLIDE  := .venv-glide/bin
+AMBIGUOUS := $(if $(FAST),--fast,--keep)
 THIRD  := .venv-third/bin
 THIRD_READY := .venv-third/.ready
 STUDIO  := .venv-studio
@@ -26,7 +29,7 @@ uv      = $(1)/bin/python -m uv pip install --quiet --python $(1)
 show    = ; status=$$?; $(1)/python benchmarks/trust.py; exit $$status
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party test-lowest test-pythons proof trust licences faults fuzz mutation observatory honest lint bench docs reproduce release-check clean
+.PHONY: demo browser test test-long test-third-party test-lowest test-pythons proof trust licences faults fuzz mutation observatory honest lint bench benchmark docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -112,6 +115,15 @@ bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of th
 	$(BIN)/python benchmarks/scale_page.py
 	$(BIN)/python benchmarks/which_strategy.py
 
+# What wants another Python has an environment of its own, and is left out where that Python is not.
+benchmark: $(BENCH_READY)   ## ambiguous labels: setwise and others on the same data, an hour or two; FAST=1: minutes, and keeps nothing
+	@test -d "$(SETWISE_DATA)" || test -d ../shared/data || (echo "Name the folder with the data by SETWISE_DATA; benchmarks/ambiguous/README.md says what it holds." && false)
+	PYTHONPATH=benchmarks OMP_NUM_THREADS=1 $(BENCH)/python -m ambiguous $(AMBIGUOUS)
+	@test -n "$(call python,3.12)" || echo "NOTE: no Python 3.12: glide-py is not measured."
+	test -z "$(call python,3.12)" || $(MAKE) .venv-glide/.ready
+	test -z "$(call python,3.12)" || PYTHONPATH=benchmarks OMP_NUM_THREADS=1 $(GLIDE)/python -m ambiguous --only estimates --package glide-py $(AMBIGUOUS)
+	test -n "$(FAST)" || PYTHONPATH=benchmarks $(BENCH)/python -m ambiguous.page
+
 docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; checks links (`make test` runs what the pages show)
 	rm -rf docs/_build docs/auto_examples docs/reference/generated
 	$(SPHINX) -b html docs docs/_build/html
@@ -139,15 +151,21 @@ $(FUZZ_READY): $(READY)
 	touch $@
 
 # Peers pin what we do not (puncc: numpy < 2), so they are installed without their pins; TorchCP needs torch and
-# a C++ compiler and is left out where it does not install.
-$(BENCH_READY): pyproject.toml constraints.txt
+# a C++ compiler and is left out where it does not install. The networks of the data sets' probabilities need torch too.
+$(BENCH_READY): pyproject.toml constraints.txt $(RIVALS)
 	test -x $(BENCH)/python || $(PYTHON) -m venv .venv-bench
-	$(BENCH)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench]" pandas matplotlib tqdm
-	$(BENCH)/python -m pip install --quiet --constraint constraints.txt --no-deps puncc
+	$(BENCH)/python -m pip install --quiet --constraint constraints.txt --constraint $(RIVALS) --editable ".[bench]" \
+	  cleanlab ppi-python pandas matplotlib tqdm
+	$(BENCH)/python -m pip install --quiet --constraint $(RIVALS) --no-deps puncc
 	-$(BENCH)/python -m pip install --quiet --constraint constraints.txt torch setuptools wheel && \
 	  PATH=/usr/bin:/bin $(CURDIR)/$(BENCH)/python -m pip install --quiet --no-build-isolation torchsort && \
 	  $(BENCH)/python -m pip install --quiet torch_geometric transformers pillow && \
-	  $(BENCH)/python -m pip install --quiet --no-deps torchvision torchcp
+	  $(BENCH)/python -m pip install --quiet --constraint $(RIVALS) --no-deps torchvision torchcp
+	touch $@
+
+.venv-glide/.ready: benchmarks/ambiguous/requirements-3.12.txt pyproject.toml
+	$(call fresh,.venv-glide,$(call python,3.12))
+	$(call uv,.venv-glide) --requirement benchmarks/ambiguous/requirements-3.12.txt pandas --editable .
 	touch $@
 
 $(STUDIO)/.ready:
@@ -180,4 +198,4 @@ $(THIRD_READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-third .venv-release .venv-lowest .venv-3.* .venv-licences docs/_build docs/auto_examples docs/reference/generated
+	rm -rf $(VENV) .venv-bench .venv-third .venv-release .venv-lowest .venv-3.* .venv-glide .venv-licences docs/_build docs/auto_examples docs/reference/generated

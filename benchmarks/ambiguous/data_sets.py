@@ -248,7 +248,7 @@ _PLL = {
 
 def partial(name: str) -> DataSet:
     """A set of candidates; probabilities are learned from the candidates of other rows."""
-    found = datasets.load(name)
+    found = datasets.load(name.lower().replace("-", "_"))
     return learned(
         name, found.X.reshape(len(found.y), -1).astype(float), found.candidates, found.y, found.n_classes
     )

@@ -12,6 +12,9 @@ from typing import Any
 ANY_DATA = "whatever the data are"
 """A guarantee that rests on verified rows drawn at random alone."""
 
+LARGE_SAMPLE = "whatever the data are, of many verified rows"
+"""The same, but for an error that vanishes as verified rows become many."""
+
 CANDIDATES = "if candidates contain the truth"
 INDEPENDENT = "if annotators err independently"
 CHANCE = "if false candidates enter by chance"
@@ -25,7 +28,8 @@ class Method:
 
     `guarantee` is what it promises of the true label, in its own documentation or paper; methods are compared where
     that is the same. `needs` are names of what a task must have: "votes", "candidates", "probabilities", "verified".
-    `package` is the distribution whose version is kept; None for what is written from formulas.
+    `package` is the distribution whose version is kept; None for what is written from formulas. A `slow` method is left
+    out of runs with few draws.
     """
 
     question: str
@@ -34,6 +38,7 @@ class Method:
     needs: tuple[str, ...]
     package: str | None
     function: Callable[[Any], Any]
+    slow: bool = False
 
     @property
     def own(self) -> bool:
@@ -62,12 +67,18 @@ METHODS: list[Method] = []
 
 
 def answers(
-    question: str, name: str, *, guarantee: str = NONE, needs: Sequence[str] = (), package: str | None = None
+    question: str,
+    name: str,
+    *,
+    guarantee: str = NONE,
+    needs: Sequence[str] = (),
+    package: str | None = None,
+    slow: bool = False,
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Registers a function as a method."""
 
     def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        METHODS.append(Method(question, name, guarantee, tuple(needs), package, function))
+        METHODS.append(Method(question, name, guarantee, tuple(needs), package, function, slow))
         return function
 
     return register

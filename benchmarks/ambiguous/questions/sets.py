@@ -30,7 +30,8 @@ class Task:
     """What a method gets; it returns the (n, K) mask of the sets of `new`, or that and whether its guarantee stands.
 
     `verified` holds the position of the true label of a calibration row, −1 where nobody looked; None where nobody
-    looked at any row. `aggregated` makes labels of all rows' votes, once for a data set, and returns the calibration rows'.
+    looked at any row. `aggregated` makes labels of all rows' votes and probabilities, once for a data set, and returns
+    the calibration rows'.
     """
 
     probabilities: np.ndarray
@@ -50,6 +51,11 @@ class Task:
         noise = np.random.default_rng(self.seed).random((len(self.probabilities), len(self.classes)))
         known = self.votes.counts if self.votes is not None else self.candidates.to_mask()
         return (known + 0.5 * noise).argmax(axis=1)
+
+    @property
+    def unverified(self) -> bool | None:
+        """True where nobody looked at any row: what methods need that make no use of verified rows."""
+        return True if self.verified is None else None
 
     @property
     def looked(self) -> np.ndarray:
@@ -73,7 +79,8 @@ def task(data, setting, draw, once):
     votes, candidates = (None if one is None else one[c] for one in (data.votes, data.candidates))
     found = Task(
         data.probabilities[c], votes, candidates, verified if m else None, data.probabilities[t], data.classes,
-        LEVEL, draw, data.by_chance or None, lambda key, make: once(key, lambda: make(data.votes))[c],
+        LEVEL, draw, data.by_chance or None,
+        lambda key, make: once(key, lambda: make(data.votes, data.probabilities))[c],
     )  # fmt: skip
     return found, data.y[t]
 

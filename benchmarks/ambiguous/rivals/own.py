@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 import setwise
-from ambiguous.registry import ANY_DATA, CANDIDATES, CHANCE, INDEPENDENT, answers
+from ambiguous.registry import ANY_DATA, CANDIDATES, CHANCE, INDEPENDENT, LARGE_SAMPLE, answers
 
 
 def labels(task):
@@ -41,26 +41,39 @@ def auto_verified(task):
     return conformalized(task)
 
 
-@answers("sets", "auto, candidates", guarantee=CANDIDATES, needs=["candidates"], package="setwise")
+@answers("sets", "rectified, verified", guarantee=LARGE_SAMPLE, needs=["verified"], package="setwise")
+def rectified(task):
+    return conformalized(task, "rectified")
+
+
+@answers("sets", "auto, candidates", guarantee=CANDIDATES, needs=["candidates", "unverified"], package="setwise")
 def auto_candidates(task):
-    return conformalized(task) if task.verified is None else None
+    return conformalized(task)
 
 
-@answers("sets", "max of the answers", guarantee=CANDIDATES, needs=["votes"], package="setwise")
+@answers("sets", "max of the answers", guarantee=CANDIDATES, needs=["votes", "unverified"], package="setwise")
 def widest(task):
-    return conformalized(task, "max") if task.verified is None else None
+    return conformalized(task, "max")
 
 
-@answers("sets", "votes: a random answer", needs=["votes"], package="setwise")
+@answers("sets", "votes: a random answer", needs=["votes", "unverified"], package="setwise")
 def votes(task):
-    return conformalized(task, "votes") if task.verified is None else None
+    return conformalized(task, "votes")
 
 
-@answers("sets", "crowd, independence stated", guarantee=INDEPENDENT, needs=["votes"], package="setwise")
+@answers(
+    "sets", "crowd, independence stated", guarantee=INDEPENDENT, needs=["votes", "unverified"], package="setwise"
+)
 def crowd(task):
-    return conformalized(task, "crowd", assume="independent") if task.verified is None else None
+    return conformalized(task, "crowd", assume="independent")
 
 
-@answers("sets", "auto, chance stated", guarantee=CHANCE, needs=["candidates", "by_chance"], package="setwise")
+@answers(
+    "sets",
+    "auto, chance stated",
+    guarantee=CHANCE,
+    needs=["candidates", "by_chance", "unverified"],
+    package="setwise",
+)
 def corrected(task):
-    return conformalized(task, assume="uniform") if task.verified is None else None
+    return conformalized(task, assume="uniform")
