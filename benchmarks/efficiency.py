@@ -110,7 +110,6 @@ def image_draws(P, y, contamination, draws, seed):
             cases |= {
                 ("oracle", 500): (few, y[few], "max", {}),
                 ("corrected", 6000): (cal, mask, Corrected(), uniform),
-                ("corrected, normal margin", 6000): (cal, mask, Corrected("normal"), uniform),
                 ("corrected, finite margin", 6000): (cal, mask, Corrected("finite"), uniform),
                 ("corrected", 500): (few, mask[:500], Corrected(), uniform),
             }

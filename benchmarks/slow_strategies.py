@@ -1,9 +1,9 @@
 """What other strategies, `diagnose` and p-values cost beside `max`: ratios in one run, and the memory that each takes.
 
 A simulated model (normal logits, float32) is right in about half of the cases, and every wrong label is a candidate
-with probability 0.1. `max`, `corrected` and `classwise` (alone, and told of the contamination) are calibrated on the rows and
-then predict their sets, `diagnose` looks at them, `predict_p` gives their p-values. Times are of the process (one thread), the least of several runs. Memory is the most
-that numpy allocates meanwhile, the answer included, in copies of the probabilities.
+with probability 0.1. `max` and `corrected` are calibrated on the rows and then predict their sets, `diagnose` looks at
+them, `predict_p` gives their p-values. Times are of the process (one thread), the least of several runs. Memory is the
+most that numpy allocates meanwhile, the answer included, in copies of the probabilities.
 
 OMP_NUM_THREADS=1 python benchmarks/slow_strategies.py [--keep]
 """
@@ -63,8 +63,6 @@ def rows_of(name: str, times: int, sharpness: float) -> dict[str, object]:
     tasks = {
         "max": lambda: setwise.conformalize(P, sets, "max").predict_set(P),
         "corrected": lambda: setwise.conformalize(P, sets, "corrected", assume="uniform").predict_set(P),
-        "classwise": lambda: setwise.conformalize(P, sets, "classwise").predict_set(P),
-        "classwise, uniform": lambda: setwise.conformalize(P, sets, "classwise", assume="uniform").predict_set(P),
         "diagnose": lambda: setwise.diagnose(P, sets),
         "predict_p": lambda: calibration.predict_p(P),
     }

@@ -27,7 +27,6 @@ WORLDS = {
     "weights": {"sample_weight": "ones"},
     "a declaration": {"assume": "uniform"},
     "a finite margin": {"assume": "uniform", "strategy": Corrected(margin="finite")},
-    "each class": {"assume": "uniform", "strategy": "classwise"},
     "the candidate that is furthest out": {"strategy": "all", "verified": 100},
     "the average candidate": {"strategy": "mean", "verified": 100},
     "the nearest candidate": {"strategy": "min"},

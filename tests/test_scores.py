@@ -29,7 +29,6 @@ from setwise import (
 )
 from setwise.row_noise import uniforms
 from setwise.scores import Score, as_score
-from setwise.strategies import Classwise
 from tests.conftest import simplex
 from tests.labels.test_trees import roots, trees
 
@@ -249,7 +248,6 @@ def test_every_prediction_set_with_rps_is_an_interval(rng):
         ("auto", mask, {"verified": verified}),
         ("posterior", mask, {}),
         ("corrected", mask, {"assume": "uniform"}),
-        ("classwise", mask, {"assume": "uniform"}),
         ("max", y, {"by": "label"}),
         ("votes", votes, {}),
         ("crowd", votes, {"assume": "independent"}),
@@ -267,9 +265,9 @@ def test_every_prediction_set_with_rps_is_an_interval(rng):
 
 
 def test_a_threshold_for_each_class_and_a_model_for_each_fold_need_gaps_filled(rng, monkeypatch):
-    p, y, mask = ordered_rows(rng)
+    p, y, _ = ordered_rows(rng)
     X = rng.normal(size=(600, 8))  # about which models of different folds disagree
-    by_class = conformalize(p[:300], mask[:300], Classwise(margin="none"), "rps", assume="uniform")
+    by_class = conformalize(p[:300], y[:300], conformity_score="rps", by="label")
     folds = CrossConformalClassifier(KNeighborsClassifier(3), conformity_score="rps", cv=5, random_state=0)
     folds = folds.fit(X[:300], y[:300])
 

@@ -49,7 +49,7 @@ def test_by_label_only_the_rows_that_are_missing_are_named(birds):
 def test_candidates_need_verified_rows_first(birds):
     _, y, _, _ = birds
     (line,) = advised(birds, 0.8, np.eye(4)[y] > 0)
-    assert line.endswith('Verify rows and use by="label", or choose strategy classwise.')
+    assert line.endswith('Verify rows and use by="label".')
 
 
 def test_classes_that_are_covered_or_guaranteed_already_need_no_advice(birds):
@@ -59,8 +59,6 @@ def test_classes_that_are_covered_or_guaranteed_already_need_no_advice(birds):
     assert class_advice(made, {"owl": {"coverage_interval": None}}, Fraction(9, 10)) == []
     assert class_advice(made, {"owl": {"coverage_interval": (0.8, 0.91)}}, Fraction(9, 10)) == []
     assert len(class_advice(made, owls, Fraction(9, 10))) == 2
-    each = conformalize(p, NAMES[y], "classwise", classes=NAMES.tolist())
-    assert class_advice(each, owls, Fraction(9, 10)) == []
 
 
 def test_a_model_evaluates_with_advice(rng):

@@ -303,14 +303,6 @@ def scores(rng: Any, score: str) -> Outcome:
     return of_rows(conformalize(p[:200], y[:200], conformity_score=score, random_state=0), p[200:], y[200:])
 
 
-@design("each class by itself")
-def classwise(rng: Any) -> list[Outcome]:
-    p, y = probabilities(rng, 500 + NEW, 3)
-    made = conformalize(p[:500], y[:500], "classwise")
-    inside = made.predict_set(p[500:], 0.8).contains(y[500:])
-    return [Outcome(made.guarantee(0.8), float(inside[y[500:] == label].mean())) for label in range(3)]
-
-
 @design("the largest set of a mixture, whose new rows bring candidates")
 def new_candidates(rng: Any) -> Outcome:
     p, y = probabilities(rng, 300 + NEW)

@@ -39,7 +39,6 @@ GUARDS = {
     "metrics.SetCounts._truth": "true labels of which none is a class of the sets",
     "metrics.SetSizeScorer.__call__": "settings that fail on candidates, which cannot show coverage",
     "ranks.doubt_level": "a confidence level that looks like an error rate",
-    "strategies.classwise.Classwise.calibrate": "candidates that contradict what was stated",
     "strategies.corrected.Corrected.calibrate": "candidates that contradict what was stated",
     "strategies.judgement.Judgement.contamination": "the same, where the user told it to go on",
     "strategies.judgement.Judgement.independence": "annotators who agree more often than independent ones would",

@@ -317,7 +317,6 @@ def _confusing(rng: Any, n: int) -> tuple[Any, Any, Any]:
     "strategies.corrected.Corrected.calibrate",
     given=("corrected",),
 )
-@mistake("the same for each class", "strategies.classwise.Classwise.calibrate", given=("classwise",))
 def not_uniform(rng: Any, strategy: Any) -> Outcome:
     p, y, sets = _confusing(rng, 600)
     return of_rows(conformalize(p[:600], sets, strategy, assume="uniform"), p[600:], y[600:], "large_sample")

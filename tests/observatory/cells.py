@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from setwise.scores import LAC, Nodes
-from setwise.strategies import Classwise, Corrected, Crowd, Mixture, Posterior, Rectified
+from setwise.strategies import Corrected, Mixture, Rectified
 from tests.observatory.worlds import SEVERAL, VOTES
 
 STRATEGIES: dict[str, Any] = {
@@ -19,22 +19,12 @@ STRATEGIES: dict[str, Any] = {
     "mixture 0.3": Mixture(mu=0.3),
     "mixture 0.7": Mixture(mu=0.7),
     "corrected": Corrected(),
-    "corrected normal": Corrected(margin="normal"),
     "corrected finite": Corrected(margin="finite"),
     "rectified": Rectified(),
-    "rectified normal": Rectified(margin="normal"),
     "rectified finite": Rectified(margin="finite"),
-    "posterior": Posterior(),
-    "posterior normal": Posterior(margin="normal"),
-    "posterior finite": Posterior(margin="finite"),
-    "posterior, 1 draw": Posterior(draws=1),
-    "posterior, 5 draws": Posterior(draws=5),
-    "classwise": Classwise(),
-    "classwise finite": Classwise(margin="finite"),
+    "posterior": "posterior",
     "votes": "votes",
     "crowd": "crowd",
-    "crowd normal": Crowd(margin="normal"),
-    "crowd finite": Crowd(margin="finite"),
     "triage overall": "max",
     "triage average": "max",
     "triage accepted": "max",
@@ -180,7 +170,7 @@ def ordered() -> list[Cell]:
                 contamination=some[:2]),
         *_cells(strategy=("rectified", "auto"), score="rps", n=(200, 2000), k=(3, 10), checks="random",
                 contamination=some[1:]),
-        *_cells(strategy=("corrected", "corrected finite", "classwise"), score="rps", n=2000, assume="uniform"),
+        *_cells(strategy=("corrected", "corrected finite"), score="rps", n=2000, assume="uniform"),
         *_cells(strategy="votes", score="rps", shape="votes", n=(20, 200), k=(3, 10), contamination="none"),
         *_cells(strategy="max", score="rps", shape=("by given", "weights", "groups", "saved", "own"), n=(50, 200),
                 contamination=some[1:3]),
@@ -202,32 +192,30 @@ def trees() -> list[Cell]:
 
 def declared() -> list[Cell]:
     """Strategies that are told how candidates arise, where it is so and where it is not."""
-    margins = ("corrected", "corrected normal", "corrected finite", "auto", "classwise", "classwise finite")
+    margins = ("corrected", "corrected finite", "auto")
     of_class = ("none", "uniform:0.3", "class")
     return [
         *_cells(strategy=margins, n=(20, 200, 2000), k=(2, 3, 10), assume="uniform",
                 contamination=("none", "uniform:0.1", "uniform:0.3", "uniform:0.7", "confusing", "decoy")),
-        *_cells(strategy=margins[:3], n=2000, k=50, assume="uniform", contamination=("uniform:0.1", "uniform:0.3")),
+        *_cells(strategy=margins[:2], n=2000, k=50, assume="uniform", contamination=("uniform:0.1", "uniform:0.3")),
         *_cells(strategy=margins, n=(200, 2000), k=(2, 3, 10), assume="matrix",
                 contamination=("class", "confusing")),
         *_cells(strategy=margins, n=2000, k=3, assume="class", contamination=of_class),
-        *_cells(strategy=("classwise",), n=(50, 200, 2000), k=(2, 3, 10), contamination=CONTAMINATIONS),
     ]  # fmt: skip
 
 
 def posteriors() -> list[Cell]:
     """Weights from the model, where they are right and where they are not."""
-    kinds = ("posterior", "posterior normal", "posterior finite", "posterior, 1 draw", "posterior, 5 draws")
     some = ("none", "uniform:0.1", "uniform:0.3", "uniform:0.7", "class", "confusing")
     return [
-        *_cells(strategy=kinds, n=(20, 200, 2000), k=(2, 3, 10), contamination=some),
-        *_cells(strategy=kinds, n=(20, 200, 2000), model=("overconfident", "poor")),
+        *_cells(strategy="posterior", n=(20, 200, 2000), k=(2, 3, 10), contamination=some),
+        *_cells(strategy="posterior", n=(20, 200, 2000), model=("overconfident", "poor")),
     ]
 
 
 def verified() -> list[Cell]:
     """Verified rows: at random, few, half, all; with chances; avoiding hard rows, told and untold."""
-    users = ("rectified", "rectified normal", "rectified finite", "auto")
+    users = ("rectified", "rectified finite", "auto")
     bounds = ("min", "mean", "mixture 0.3", "all", "max")
     ways = ("random", "half", "all", "chances", "easy", "singletons")
     some = ("uniform:0.3", "confusing", "adversarial", "decoy")
@@ -262,7 +250,7 @@ def shapes() -> list[Cell]:
                 k=(3, 10), contamination=some),
         *_cells(strategy=("auto", *RANKS[:4], "all"), shape="saved", n=(20, 200), k=(3, 10),
                 contamination=some[1:]),
-        *_cells(strategy=("rectified", "corrected finite", "posterior", "classwise"),
+        *_cells(strategy=("rectified", "corrected finite", "posterior"),
                 shape="saved", n=2000, checks="random", assume="uniform"),
         *_cells(strategy=("auto", "max", "min", "mean"), shape="own", n=(20, 200), k=(3, 10), contamination=some),
         *_cells(strategy="max", score=("aps", "margin"), shape=(*by, "weights", "saved", "own"), n=(50, 200),
@@ -302,8 +290,8 @@ def several_right() -> list[Cell]:
 def breaches() -> list[Cell]:
     """Worlds in which a premise is false: claims that name it say nothing there, all others must hold."""
     used = ("auto", "max", "min", "mean", "mixture 0.3", "all")
-    told = ("corrected finite", "classwise finite", "auto", "posterior finite", "classwise")
-    losers = (*used, "rectified", "rectified finite", "classwise")
+    told = ("corrected finite", "auto", "posterior")
+    losers = (*used, "rectified", "rectified finite")
     return [
         *_cells(strategy=used, n=(20, 200), k=(3, 10), contamination="none", breach="annotators"),
         *_cells(strategy=used[:5], shape=("by size", "own"), n=(50, 200, 500), k=(3, 10), breach="annotators",
@@ -328,7 +316,7 @@ def breaches() -> list[Cell]:
                 breach="blank"),
         *_cells(strategy=losers, n=(50, 200, 1000), k=(3, 4), contamination=("none", "uniform:0.3"), breach="lost",
                 checks=("none", "random", "all")),
-        *_cells(strategy=("auto", "max", "corrected", "classwise", "min", "mean"),
+        *_cells(strategy=("auto", "max", "corrected", "min", "mean"),
                 n=(50, 200, 2000), breach="lost as declared", miss_rate=0.05, level=0.8,
                 checks=("none", "random")),
     ]  # fmt: skip
@@ -343,7 +331,7 @@ def votes() -> list[Cell]:
         *_cells(strategy=("votes", "auto"), shape=shapes[:4], model=models[0], **plain),
         *_cells(strategy=("votes", "auto"), shape=copied, model=models[1:], **plain),
         *_cells(strategy="votes", shape=shapes[:2], score=("aps", "saps", "margin"), **plain),
-        *_cells(strategy=("crowd", "crowd normal", "crowd finite", "auto"), shape=copied, model=models,
+        *_cells(strategy=("crowd", "auto"), shape=copied, model=models,
                 assume="independent", contamination="none", n=(200, 2000), k=(2, 3, 10)),
         *_cells(strategy="auto", shape=copied, checks=("few", "random", "half", "all"), model=models, **plain),
         *_cells(strategy=("votes", "auto"), shape=shapes[4:], contamination="none", n=(20, 200), k=(2, 10)),

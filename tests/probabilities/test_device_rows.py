@@ -102,7 +102,7 @@ def test_levels_categories_weights_ids_and_thresholds_by_label_are_the_same(rows
                 strict=True,
             ):
                 np.testing.assert_array_equal(ours.numpy(), theirs.to_mask())
-        single = conformalize(p, mask.argmax(axis=1), "classwise", score, random_state=1)
+        single = conformalize(p, mask.argmax(axis=1), "max", score, by="label", random_state=1)
         np.testing.assert_array_equal(single.predict_mask(tensor, 0.7).numpy(), single.predict_mask(p, 0.7))
 
 

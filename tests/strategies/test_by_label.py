@@ -130,9 +130,9 @@ def test_verified_labels_outside_the_classes_void_nothing(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"verified": None}, "use verified=….*or leave out by, and choose strategy classwise"),
+        ({"verified": None}, "use verified=….*or leave out by"),
         ({"strategy": "max"}, "strategy 'max' does not; use strategy='auto'"),
-        ({"strategy": "classwise"}, "strategy 'classwise' does not"),
+        ({"strategy": "posterior"}, "strategy 'posterior' does not"),
         ({"assume": "uniform"}, "assume: 'label' uses true labels alone"),
         ({"sample_weight": np.ones(800)}, "sample_weight: rows of a class count alike"),
         ({"verified_probability": np.full(800, 0.25)}, "verified_probability: rows of a class count alike"),

@@ -10,7 +10,7 @@ from setwise.contamination.assumption import as_assumption
 from setwise.evidence.evidence import gather
 from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
-from setwise.strategies import Corrected, Rectified, Setting, corrected
+from setwise.strategies import Corrected, Setting, corrected
 from setwise.strategies.corrected import _centre, label_weights
 from setwise.strategies.curves import Curve
 from setwise.strategies.step_function_sums import Steps
@@ -122,7 +122,7 @@ def test_a_known_matrix_and_an_estimated_one_find_it_too(rng):
     assert np.abs(made.setting.assume.matrix - matrix).max() < 0.1
 
 
-@pytest.mark.parametrize("margin", ["none", "normal", "finite"])
+@pytest.mark.parametrize("margin", ["none", "finite"])
 def test_p_values_and_sets_tell_the_same_story(margin, rng):
     p, _, mask = rows(rng, 3000)
     q = simplex(rng, 200, K)
@@ -136,7 +136,7 @@ def test_p_values_and_sets_tell_the_same_story(margin, rng):
 
 def test_thresholds_grow_with_level_and_margin(rng):
     p, _, mask = rows(rng, 3000)
-    made = {m: conformalize(p, mask, Corrected(margin=m), assume="uniform") for m in ("none", "normal", "finite")}
+    made = {m: conformalize(p, mask, Corrected(margin=m), assume="uniform") for m in ("none", "finite")}
     levels = [0.5, 0.7, 0.8, 0.85]
     table = np.array([[made[m].threshold(level) for level in levels] for m in made])
     assert (np.diff(table, axis=0) >= 0).all()
@@ -208,7 +208,7 @@ def test_what_it_claims_rests_on_the_declaration_and_on_the_size_of_the_sample(r
 def test_a_saved_calibration_answers_alike(rng, tmp_path):
     p, _, mask = rows(rng, 500)
     for assume in ("uniform", asymmetric(rng)):
-        made = conformalize(p, mask, Corrected(margin="normal", if_refuted="continue"), assume=assume)
+        made = conformalize(p, mask, Corrected(margin="finite", if_refuted="continue"), assume=assume)
         made.save(tmp_path / "cal")
         read = Calibration.load(tmp_path / "cal")
         assert read.threshold(0.8) == made.threshold(0.8)
@@ -221,7 +221,7 @@ def test_the_spread_holds_every_possible_row(rng):
     orders = np.array([rng.permutation(K) for _ in range(60)])
     for assume in ("uniform", asymmetric(rng)):
         setting = Setting("lac", K, assume=as_assumption(assume, K))
-        weights, d, spread, _ = label_weights(evidence_of(np.full((len(sets), K), 1 / K), sets), setting)
+        weights, d, _, spread = label_weights(evidence_of(np.full((len(sets), K), 1 / K), sets), setting)
         partial = np.concatenate([np.cumsum(weights[:, order], axis=1) for order in orders], axis=1)
         partial = np.column_stack([np.zeros(len(sets)), partial])
         for level in (0.0, 0.5, 1.0):
@@ -230,18 +230,17 @@ def test_the_spread_holds_every_possible_row(rng):
 
 
 def test_the_certified_level_is_the_root_it_is_said_to_be(rng):
-    """mean(N − L·d) equals the margin at the level of the curve, for both margins."""
+    """mean(N − L·d) equals the margin at the level of the curve."""
     p, _, mask = rows(rng, 400)
     setting = Setting("lac", K, assume=as_assumption("uniform", K))
     evidence = evidence_of(p, mask)
     table, (weights, d, *_) = np.asarray(evidence.table), label_weights(evidence, setting)
-    for margin in ("normal", "finite"):
-        curve = Curve(Steps(table, weights.__getitem__, d, 0.0), margin, 0.05)
-        level = Fraction(7, 10)
-        row = np.where(table <= curve.certified.threshold(level), weights, 0).sum(axis=1)
-        slack = {"normal": 1.6448536269514722, "finite": np.sqrt(2 * np.log(2 / 0.05))}[margin] / np.sqrt(400)
-        value = row - float(level) * d
-        assert value.mean() >= slack * value.std(ddof=1) - 1e-12
+    curve = Curve(Steps(table, weights.__getitem__, d, spread=0.0), "finite", 0.05)
+    level = Fraction(7, 10)
+    row = np.where(table <= curve.certified.threshold(level), weights, 0).sum(axis=1)
+    slack = np.sqrt(2 * np.log(2 / 0.05)) / np.sqrt(400)
+    value = row - float(level) * d
+    assert value.mean() >= slack * value.std(ddof=1) - 1e-12
 
 
 def test_ranks_are_exact_for_every_number_of_rows(rng):
@@ -270,16 +269,6 @@ def test_a_declared_miss_rate_may_be_larger_than_the_true_one(true_rate, margin,
     assert (own <= made.threshold(0.8)).mean() > 0.79
     values = made.predict_p(p[:200])
     assert np.array_equal(made.predict_set(p[:200], 0.8).to_mask(), values > 0.2)
-
-
-def test_the_normal_margin_needs_ten_expected_misses(rng):
-    p, y, mask = rows(rng, 400)
-    verified = [label if i < 50 else None for i, label in enumerate(y.tolist())]
-    made = conformalize(p, mask, Rectified(margin="normal"), verified=verified)
-    with pytest.warns(UserWarning, match="needs at least 100 verified labels, and there are 50"):
-        assert made.predict_set(p, 0.9).to_mask().all()
-    assert np.isfinite(made.threshold(0.8))
-    assert made.predict_p(p).min() == 0.2
 
 
 def test_small_samples_do_not_stop_too_early(rng):

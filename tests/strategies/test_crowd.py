@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from setwise import Calibration, MisuseWarning, SmallCalibrationWarning, Votes, _arrays, conformalize
 from setwise.crowd.annotator_model import fit_annotators
-from setwise.strategies import Crowd, step_function_sums
+from setwise.strategies import step_function_sums
 from setwise.strategies.curves import Curve
 from setwise.strategies.random_answer import _unit
 from setwise.strategies.step_function_sums import Steps
@@ -119,17 +119,16 @@ def test_curve_and_posterior_from_blocks_are_those_of_whole_tables(monkeypatch, 
     votes = Votes.from_matrix(answers, classes=range(K))
     posterior = fit_annotators(votes, p, shrink=20.0).posterior
     np.testing.assert_allclose(posterior, dense_posterior(answers, p, 20.0), rtol=0, atol=1e-12)
-    for margin in ("none", "normal"):
-        made = conformalize(p, votes, Crowd(margin), assume="independent")
-        held = made.evidence.posterior
-        dense = Curve(Steps(-p, held.__getitem__, np.ones(len(p)), spread=1.0), margin, 0.05)
-        scores = np.linspace(-1, 0, 101)
-        np.testing.assert_allclose(
-            made.rules[0].curve.certified.p_values(scores), dense.certified.p_values(scores), rtol=0, atol=1.1e-12
-        )
-        assert [made.rules[0].curve.certified.threshold(Fraction(j, 20)) for j in range(1, 20)] == [
-            dense.certified.threshold(Fraction(j, 20)) for j in range(1, 20)
-        ]
+    made = conformalize(p, votes, "crowd", assume="independent")
+    held = made.evidence.posterior
+    dense = Curve(Steps(-p, held.__getitem__, np.ones(len(p))))
+    scores = np.linspace(-1, 0, 101)
+    np.testing.assert_allclose(
+        made.rules[0].curve.certified.p_values(scores), dense.certified.p_values(scores), rtol=0, atol=1.1e-12
+    )
+    assert [made.rules[0].curve.certified.threshold(Fraction(j, 20)) for j in range(1, 20)] == [
+        dense.certified.threshold(Fraction(j, 20)) for j in range(1, 20)
+    ]
 
 
 def test_annotators_who_copy_refute_independence(rng, crowd):
@@ -188,7 +187,7 @@ def test_the_posterior_never_sees_verified_labels(rng, crowd):
 
 
 @pytest.mark.parametrize("told", [{}, {"by": "predicted"}, {"assume": "independent"}])
-@pytest.mark.parametrize("strategy", ["votes", "crowd", Crowd(margin="normal"), Crowd(margin="finite")])
+@pytest.mark.parametrize("strategy", ["votes", "crowd"])
 def test_saved_calibrations_of_votes_answer_alike(strategy, told, crowd, tmp_path):
     p, _, answers = crowd
     made = conformalize(p, Votes.from_matrix(answers, classes=range(K)), strategy, "aps", **told)
@@ -248,13 +247,6 @@ def test_one_answer_may_outweigh_all_others(rng, light):
     assert made.guarantee().promised == 0.9
 
 
-def test_p_values_of_few_rows_with_a_normal_margin_are_at_most_one(rng):
-    p = simplex(rng, 4, 3)
-    votes = Votes.from_lists([[int(label)] for label in labels_from(rng, p)], range(3))
-    made = conformalize(p, votes, Crowd(margin="normal"), assume="independent")
-    assert (made.predict_p(p) == 1).all()
-
-
 @pytest.mark.filterwarnings("ignore::setwise.SmallCalibrationWarning")
 def test_votes_without_any_answer_by_named_annotators(rng):
     votes = Votes.from_table({"item": [0, 1], "annotator": ["a", "b"], "label": [None, None]}, classes=range(3))
@@ -268,19 +260,14 @@ def test_independent_annotators_are_no_contamination_of_candidate_sets(rng):
     with pytest.raises(ValueError, match="'independent' is about annotators, but candidates do not say who"):
         conformalize(p, y, assume="independent")
     votes = Votes.from_lists([[int(label)] for label in y], range(3))
-    for strategy in ("corrected", "classwise"):
-        with pytest.raises(
-            ValueError, match=f"strategy '{strategy}' needs to know how false labels become candidates"
-        ):
-            conformalize(p, votes, strategy, assume="independent")
+    with pytest.raises(ValueError, match="strategy 'corrected' needs to know how false labels become candidates"):
+        conformalize(p, votes, "corrected", assume="independent")
 
 
-@pytest.mark.parametrize("margin", ["none", "normal", "finite"])
-def test_no_margin_of_a_model_fitted_to_the_same_rows_claims_a_proof(margin, crowd):
-    """Exact probabilities, independent annotators: a "finite" margin missed 0.9 in 7 of 12 samples of 500 rows."""
+def test_a_model_fitted_to_the_same_rows_claims_no_proof(crowd):
     p, _, answers = crowd
     votes = Votes.from_matrix(answers[:500], classes=range(K))
-    made = conformalize(p[:500], votes, Crowd(margin=margin), assume="independent").guarantee()
+    made = conformalize(p[:500], votes, "crowd", assume="independent").guarantee()
     (claim,) = made.claims
     (large,) = [premise for premise in claim.premises if premise.name == "large_sample"]
     assert "besides that of the annotator model" in printed(large)

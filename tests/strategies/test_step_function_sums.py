@@ -13,7 +13,7 @@ from setwise import Calibration, LabelSets, _arrays, conformalize, diagnose
 from setwise.errors import InputError
 from setwise.strategies import Corrected
 from setwise.strategies import step_function_sums as step_sums
-from setwise.strategies.curves import Curve, _binomial_bound, _factors
+from setwise.strategies.curves import Curve, _factors
 from setwise.strategies.step_function_sums import Steps
 from tests.conftest import candidates_from, labels_from, simplex
 
@@ -43,7 +43,7 @@ def every_score(made, margin, delta=0.05):
 
         gained = mean_coverage(noise) - mean_coverage(exact)
         return thresholds, np.maximum.accumulate(level + np.interp(level, at, gained)).clip(0, 1).round(12)
-    c, less = _factors(made, margin, delta)
+    c, less = _factors(made, delta)
     mean_d, v_dd = d.mean(), d.var(ddof=1)
     lead = mean_d**2 - c**2 * v_dd
     if lead <= 0:
@@ -54,8 +54,6 @@ def every_score(made, margin, delta=0.05):
         half = a * mean_d - c**2 * v_nd
         found.append((half - np.sqrt(max(half**2 - lead * (a**2 - c**2 * v_nn), 0))) / lead)
     levels = np.array(found)
-    if margin == "normal":
-        levels = np.minimum(levels, _binomial_bound(made, total, delta))
     return thresholds, np.minimum.accumulate(levels[::-1])[::-1].clip(0, 1).round(12)
 
 
@@ -82,7 +80,7 @@ def few(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("margin", ["none", "normal", "finite"])
+@pytest.mark.parametrize("margin", ["none", "finite"])
 @settings(max_examples=25)
 @given(made=made_steps())
 def test_a_curve_is_that_of_every_score(margin, made):
@@ -98,7 +96,7 @@ def test_a_curve_is_that_of_every_score(margin, made):
     assert np.allclose(curve.p_values(scores), 1 - np.append(0, levels)[before], rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("margin", ["none", "normal", "finite"])
+@pytest.mark.parametrize("margin", ["none", "finite"])
 def test_cells_change_nothing_where_most_scores_are_in_none_that_is_looked_into(margin, rng, monkeypatch):
     """A sample large enough that cells are left out, which the reference above could not afford."""
     p = simplex(rng, 4000, 60, 3.0).astype(np.float32)
@@ -184,8 +182,6 @@ def test_no_table_of_scores_is_made(rng):
     assert sets.sizes.min() > 0
     for work in (
         lambda: conformalize(p, sets, "corrected", assume="uniform"),
-        lambda: conformalize(p, sets, "classwise", assume="uniform").guarantee(),
-        lambda: conformalize(p, sets, "classwise").guarantee(),
         lambda: diagnose(p, sets),
     ):
         assert peak(work)[0] < 1.25 * p.nbytes  # of so few rows blocks are a larger part than of many

@@ -58,7 +58,6 @@ CASES = {
     "unequal chances": (SETS, {"verified": CHECKED, "verified_probability": CHANCE}, {}),
     "corrected": (SETS, {}, {"strategy": "corrected", "assume": "uniform"}),
     "mixture": (SETS, {"verified": CHECKED}, {"strategy": Mixture(mu=0.3)}),
-    "classwise": (Y, {}, {"strategy": "classwise"}),
     "categories": (SETS, {"by": BY}, {"conformity_score": "raps"}),
     "predicted": (SETS, {}, {"by": "predicted"}),
     "by label": (Y, {}, {"by": "label"}),

@@ -125,7 +125,7 @@ class BaseCalibration:
 
         It is +inf where there are too few calibration rows. If rows were calibrated by category, `by` names one
         category. With weighted rows the threshold depends on the new row's weight: pass one number, or one per row.
-        `classwise` and ``by="label"`` have one threshold per class, in the order of `classes`.
+        With ``by="label"`` there is one threshold per class, in the order of `classes`.
         """
         if self.evidence.weight is not None and sample_weight is None:
             raise ValueError(

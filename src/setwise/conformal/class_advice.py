@@ -36,7 +36,7 @@ def class_advice(
     elif low and not others and not np.ndim(rule.threshold(level)):
         named = f"Covered less often than {float(level):.12g}: {format_classes([*map(repr, low)])}."
         if label is None:
-            lines = [f'{named} Verify rows and use by="label", or choose strategy classwise.']
+            lines = [f'{named} Verify rows and use by="label".']
         else:
             lines = [f'{named} Use by="label" for a guarantee within each class.']
             counts = np.bincount(label[label >= 0], minlength=len(calibration.classes)).tolist()

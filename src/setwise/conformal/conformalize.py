@@ -75,8 +75,8 @@ def conformalize(
         One set of labels per row: `LabelSets`, a boolean mask, a label vector or lists of labels; or `Votes`, every
         one of which is used. Labels other than 0..K−1 need a declared vocabulary.
     strategy
-        ``"auto"`` chooses. By name: ``"max"``, ``"corrected"``, ``"rectified"``, ``"classwise"``, ``"posterior"``,
-        ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``; for votes also ``"votes"`` and ``"crowd"``. Or an object
+        ``"auto"`` chooses. By name: ``"max"``, ``"corrected"``, ``"rectified"``, ``"posterior"``, ``"all"``,
+        ``"mean"``, ``"min"``, ``"mixture"``; for votes also ``"votes"`` and ``"crowd"``. Or an object
         such as ``Mixture(mu=0.3)``.
     conformity_score
         ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``; for ordered classes ``"rps"``; or an object,

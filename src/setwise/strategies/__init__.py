@@ -2,7 +2,6 @@
 
 from setwise.strategies.auto import Auto
 from setwise.strategies.base import Strategy, StrategyTraits
-from setwise.strategies.classwise import Classwise
 from setwise.strategies.corrected import Corrected
 from setwise.strategies.crowd import Crowd
 from setwise.strategies.judgement import Setting
@@ -17,7 +16,6 @@ __all__ = [
     "STRATEGIES",
     "All",
     "Auto",
-    "Classwise",
     "Corrected",
     "Crowd",
     "Max",

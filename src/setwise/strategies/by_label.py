@@ -64,7 +64,7 @@ def _refuse_others(strategy: Strategy, evidence: Evidence, setting: Setting, *, 
         raise InputError(
             "by: 'label' needs true labels, and candidate sets do not tell them",
             Remedy("verified", None, "for the true labels of rows drawn at random"),
-            "leave out by, and choose strategy classwise, which has a threshold for each class too",
+            "leave out by",
         )
     if not strategy.adapts and not (exact and strategy.pooled):
         problem = f"by: 'label' ranks the scores of true labels, which strategy {strategy.name!r} does not"

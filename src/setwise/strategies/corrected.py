@@ -43,9 +43,8 @@ class Corrected(WithMargin):
     Parameters
     ----------
     margin
-        ``"none"`` promises the level for large samples, on average; ``"normal"`` adds the bound of the central
-        limit theorem and holds in about a share 1−`delta` of samples, with every label in the set where fewer than
-        ten misses are expected; ``"finite"`` adds a bound with a proof for this many rows.
+        ``"none"`` promises the level for large samples, on average; ``"finite"`` adds a bound with a proof for this
+        many rows, which holds in a share 1−`delta` of samples.
     delta
         How often a margin may fail.
     if_refuted
@@ -128,7 +127,7 @@ def corrected_steps(evidence: Evidence, setting: Setting) -> Steps:
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:
-    """Weights (n, K) with mean c·1{l = y} and d (n,) with mean c; the spread of their sums; d where truths step."""
+    """Weights (n, K) with mean c·1{l = y} and d (n,) with mean c; d where truths step; the spread of their sums."""
     named: Array = evidence.named  # type: ignore[assignment]
     if setting.assume.matrix is None:
         return named - _share(evidence, setting)[:, None], *_of_rows(evidence, setting)
@@ -144,13 +143,13 @@ def _weights_of(evidence: Evidence, setting: Setting, rows: slice) -> Floats:
 
 
 def _of_rows(evidence: Evidence, setting: Setting) -> tuple[Floats, float, float]:
-    """The d of rows, the spread, and d where truths step."""
+    """The d of rows, d where truths step, and the spread."""
     if setting.assume.matrix is not None:
-        return np.ones(evidence.n), _centre(setting.assume)[2], 1.0
+        return np.ones(evidence.n), 1.0, _centre(setting.assume)[2]
     rate = float(setting.miss_rate)
     d = 1 - rate - _share(evidence, setting)
     new = float(d @ d / d.sum()) if d.sum() > 0 else 1 - rate  # a truth steps by about d
-    return d, _uniform_spread(setting.n_classes, rate), new
+    return d, new, _uniform_spread(setting.n_classes, rate)
 
 
 def _share(evidence: Evidence, setting: Setting) -> Floats:

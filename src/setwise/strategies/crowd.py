@@ -15,24 +15,19 @@ import numpy as np
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import check_unchanged
 from setwise.guarantees import REMEDIES, Premise
-from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, refuse_weights
+from setwise.strategies.base import StrategyTraits
+from setwise.strategies.curves import Curve, CurveRule, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import check_votes
 from setwise.strategies.step_function_sums import Steps
 
 
 @dataclass(frozen=True)
-class Crowd(WithMargin):
+class Crowd(StrategyTraits):
     """Coverage estimated from votes through a model of the annotators, who err independently (``assume=``).
 
     Who answers a row must have nothing to do with its label either. Where the data refute independence, nothing is
     guaranteed and the sets are still given; verified rows then give a guarantee.
-
-    Parameters
-    ----------
-    margin, delta
-        As for `Corrected`. A margin counts how rows vary, not the errors of the annotator model, which is fitted to
-        the same rows: all are for large samples.
     """
 
     name: ClassVar[str] = "crowd"
@@ -47,8 +42,8 @@ class Crowd(WithMargin):
         if evidence.table is None or evidence.posterior is None:
             raise ValueError("strategy 'crowd' needs evidence gathered with needs={'table', 'posterior'}.")
         weigh = evidence.posterior.__getitem__
-        made = Steps(check_unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
-        curve = Curve(made, self.margin, self.delta)
+        made = Steps(check_unchanged(evidence.table), weigh, np.ones(evidence.n))
+        curve = Curve(made)
         who = Premise("who_answers", "stated by you" if setting.assume.kind == "independent" else "assumed")
         needs = (judgement(evidence, setting).independence, who, "recalibrated")
         advice, model = f"{REMEDIES['independent']}.", "annotator model"

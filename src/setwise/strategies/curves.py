@@ -6,8 +6,6 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
 
     none     0; the new row is counted as one more that is missed, so that precise labels give exact ranks; the
              bias of looking up a threshold in a noisy curve is taken off
-    normal   z·sd(N(t) − L·d)/√n, the bound of the central limit theorem, and no more than the exact binomial bound
-             of Σd/new precise labels
     finite   sd·√(2 ln(2/δ)/n) + 7·R·ln(2/δ)/(3(n−1)), the empirical Bernstein bound of Maurer and Pontil
              (COLT 2009) for independent rows with values in an interval of length R
 
@@ -22,14 +20,13 @@ probability at least 1 − δ. Where no threshold counts, every label is in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.special import betaincinv, ndtr, ndtri
+from scipy.special import ndtr
 
 from setwise._arrays import Bools, Floats
 from setwise._lazy import lazy
@@ -42,15 +39,12 @@ from setwise.strategies.base import StrategyTraits
 from setwise.strategies.judgement import DELTA, Setting, judgement
 from setwise.strategies.step_function_sums import Bounds, Steps, step_sums, sums_at
 
-Margin = Literal["none", "normal", "finite"]
+Margin = Literal["none", "finite"]
 
 _CELLS = 400  # of the unit interval, for integrals over the coverage
 _MIDDLES = (np.arange(_CELLS) + 0.5) / _CELLS
 _FINEST = 1e-13  # of a level, below which differences are not looked at: levels are rounded to 1e-12
 _SLACK = 1e-8  # by which rounding may hide that a level falls: a root near zero magnifies it
-APPROXIMATE = "This is approximate"
-"""What is said of a claim for large samples."""
-_MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class Levels:
         if margin == "none":
             thresholds, levels = _on_average(steps)
         else:
-            thresholds, levels = _certify(steps, margin, delta)
+            thresholds, levels = _certify(steps, delta)
             levels = np.minimum.accumulate(levels[::-1])[::-1]
         # Rounded, so that a level that is reached exactly, as 9 of 10 rows are 0.9, is not missed by a last bit.
         levels = np.clip(levels, 0.0, 1.0).round(12)
@@ -108,8 +102,8 @@ class Curve:
     """The levels that the step functions of rows certify, and how sure they are."""
 
     steps: Steps
-    margin: Margin
-    delta: float
+    margin: Margin = "none"
+    delta: float = DELTA
 
     def __post_init__(self) -> None:
         self.certified  # noqa: B018 - now, while the rows are those that were given
@@ -199,13 +193,13 @@ def _new_extremes(unit: float, bounds: Bounds) -> Bools:
     return found
 
 
-def _certify(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
+def _certify(steps: Steps, delta: float) -> tuple[Floats, Floats]:
     """Thresholds in order, and the level certified at each with a margin.
 
     The level grows with ΣN and ΣN·d and falls with ΣN², so that bounds on these bound it.
     """
     n, d, free = steps.n, float(steps.d.mean()), max(steps.n - 1, 1)
-    c, less = _factors(steps, margin, delta)
+    c, less = _factors(steps, delta)
     v_dd = float(np.square(steps.d - d).sum()) / free
     lead = d**2 - c**2 * v_dd
     if d <= 0 or lead <= 0:
@@ -216,7 +210,7 @@ def _certify(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats
         a = total / n - less
         half = a * d - c**2 * v_nd
         levels: Floats = (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
-        return levels if margin == "finite" else np.minimum(levels, _binomial_bound(steps, total, delta))
+        return levels
 
     def may_fall(bounds: Bounds) -> Bools:
         lowest = certify(bounds.lowest[0], bounds.highest[1], bounds.lowest[2])
@@ -228,23 +222,8 @@ def _certify(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats
     return thresholds, certify(*sums)
 
 
-def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
-    """Clopper and Pearson's bound for as many precise labels as the rows are worth, at their estimated coverage.
-
-    Where few rows miss, their standard deviation is far too small or zero; this bound does not rest on it.
-    """
-    all_d = float(steps.d.sum())
-    rows = min(all_d / steps.new, steps.n) if steps.new > 0 else steps.n
-    shares = np.linspace(0.0, 1.0, 2_001)
-    bounds = np.append(0.0, betaincinv(rows * shares[1:], rows * (1 - shares[1:]) + 1, delta))
-    found: Floats = np.interp(total / all_d, shares, bounds)
-    return found
-
-
-def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
+def _factors(steps: Steps, delta: float) -> tuple[float, float]:
     """What multiplies the standard deviation, and what is taken off besides."""
-    if margin == "normal":
-        return float(ndtri(1 - delta)) / math.sqrt(steps.n), 0.0
     log = math.log(2 / delta)
     return math.sqrt(2 * log / steps.n), 7 * steps.spread * log / (3 * max(steps.n - 1, 1))
 
@@ -256,7 +235,7 @@ class CurveRule:
     `fewest` counts the rows that the rank rule would count (all of them, or the verified ones), `unit` names them.
     A level must be certified by `also` too, where there is one. `looks` is the δ of all looks together, where the
     curve has the part of it that one look spends. `fitted` names the model whose parameters come from these very
-    rows, where there is one: no margin counts their errors.
+    rows, where there is one.
     """
 
     name: str
@@ -285,10 +264,8 @@ class CurveRule:
 
     @property
     def _smallest(self) -> Fraction:
-        """The smallest ε for so few rows: that of the rank rule, or that at which ten misses are expected."""
-        if self.curve.margin != "normal":
-            return Fraction(1, self.fewest + 1)
-        return min(Fraction(_MISSES, self.fewest), Fraction(1))
+        """The smallest ε for so few rows: that of the rank rule."""
+        return Fraction(1, self.fewest + 1)
 
     @property
     def _curves(self) -> tuple[Curve, ...]:
@@ -302,13 +279,15 @@ class CurveRule:
     def claim(self, level: Fraction) -> Guarantee:
         """The level, for large samples or with the margin's confidence."""
         judged, curve = judgement(self.evidence, self.setting), self.curve
-        needs = (*self.needs, *margin_needs(curve.margin, partial(curve.standard_error, level), self.fitted))
-        said = over(curve.margin, curve.delta)
-        if self.fitted:
-            said |= {"note": APPROXIMATE}
+        sample: str | Premise = "independent_rows"
+        said: dict[str, Any] = {"delta": curve.delta}
+        if curve.margin == "none":
+            besides = f", besides that of the {self.fitted}" if self.fitted else ""
+            error = f"standard error of the coverage {curve.standard_error(level):.3f}{besides}"
+            sample, said = Premise("large_sample", "assumed", error), {"note": "This is approximate"}
         if self.looks is not None:
             said = {"delta": self.looks, "note": "This holds at whichever look you stop"}
-        claim = judged.claim("truth", float(level), self.basis, *needs, **said)
+        claim = judged.claim("truth", float(level), self.basis, *self.needs, sample, **said)
         reason = self.shortage(level)
         remarks = (f"Every label is in every set: {reason}.",) if reason else ()
         return Guarantee(
@@ -324,29 +303,11 @@ class CurveRule:
     def shortage(self, level: Fraction) -> str:
         """Why every label is in every set; empty where this is not so."""
         if 1 - level < self._smallest:
-            fewest = math.ceil(_MISSES / (1 - level)) if self.curve.margin == "normal" else instances_needed(level)
-            needs = f"confidence {float(level):.12g} needs at least {fewest:,} {self.unit}"
+            needs = f"confidence {float(level):.12g} needs at least {instances_needed(level):,} {self.unit}"
             return f"{needs}, and there are {self.fewest:,}"
         if math.isinf(self.threshold(level)):
             return f"with margin {self.curve.margin!r} these rows justify no smaller set at {float(level):.12g}"
         return ""
-
-
-def margin_needs(margin: Margin, error: Callable[[], float], fitted: str = "") -> tuple[str | Premise, ...]:
-    """What a margin rests on: independent rows, or, without a proof, a large sample."""
-    if margin == "finite" and not fitted:
-        return ("independent_rows",)
-    detail = f"standard error of the coverage {error():.3f}"
-    besides = f", besides that of the {fitted}" if fitted else ""
-    rows = ("independent_rows",) if margin == "finite" else ()
-    return (*rows, Premise("large_sample", "assumed", detail + besides))
-
-
-def over(margin: Margin, delta: float) -> dict[str, Any]:
-    """Over which draws a claim with this margin is meant: the average, approximately, or a share of them."""
-    if margin == "none":
-        return {"note": APPROXIMATE}
-    return {"delta": delta} | ({"note": APPROXIMATE} if margin == "normal" else {})
 
 
 def not_filled(setting: Setting, name: str) -> None:

@@ -95,17 +95,17 @@ class Rectified(WithMargin):
             remark = f"At least half of the rows are verified: the sets rest on these {m:,} alone."
             return replace(calibrate_verified(evidence, setting), remarks=(remark,))
         if self.margin != "finite":
-            curve = Curve(rectified_steps(evidence, alone=setting.written), self.margin, self.delta)
+            curve = Curve(rectified_steps(evidence, alone=setting.written))
         elif evidence.chance is None:
             assert evidence.truth is not None  # noqa: S101 - rows are verified
             truth = evidence.truth[evidence.verified][:, None]
             spent = self.delta if self.look is None else 6 * self.delta / (math.pi * self.look) ** 2
-            alone = Steps(truth, np.ones((m, 1)).__getitem__, np.ones(m), spread=1.0)
+            alone = Steps(truth, np.ones((m, 1)).__getitem__, np.ones(m))
             curve = _Tolerance(alone, self.margin, spent)
         else:
             raise ValueError(
                 "margin: 'finite' is proved for rows verified with equal probability; with verified_probability "
-                "use 'normal'."
+                "use 'none'."
             )
         basis = f"rectified with {m:,} verified labels"
         whole = None if self.look is None else self.delta
@@ -128,8 +128,7 @@ def rectified_steps(evidence: Evidence, *, alone: bool = False) -> Steps:
         np.column_stack([scores, truth]),
         np.column_stack([weights * (lean - inverse * own)[:, None], inverse]).__getitem__,
         np.ones(evidence.n),
-        spread=math.nan,  # for the finite margin, which these rows have no proof of
-        new=missed,
+        missed,
     )
 
 

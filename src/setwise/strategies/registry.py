@@ -6,7 +6,6 @@ from typing import Any
 
 from setwise.strategies.auto import Auto
 from setwise.strategies.base import Strategy
-from setwise.strategies.classwise import Classwise
 from setwise.strategies.corrected import Corrected
 from setwise.strategies.crowd import Crowd
 from setwise.strategies.posterior import Posterior
@@ -24,7 +23,6 @@ STRATEGIES: dict[str, Any] = {
     "corrected": Corrected,
     "rectified": Rectified,
     "posterior": Posterior,
-    "classwise": Classwise,
     "votes": RandomAnswer,
     "crowd": Crowd,
 }

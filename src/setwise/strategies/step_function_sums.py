@@ -36,15 +36,16 @@ Columns: TypeAlias = tuple[Floats, ...]
 class Steps:
     """The rows' step functions: N_i jumps by weights (n, K) at the scores of the labels, and ends at about d_i.
 
-    `weigh` gives the weights of a block of rows. `spread` is the length R of the interval that holds N_i(t) − L·d_i
-    for all t and all L in [0, 1]; `new` is the d of a new row, on average over the steps that truths make.
+    `weigh` gives the weights of a block of rows. `new` is the d of a new row, on average over the steps that truths
+    make; `spread` is the length R of the interval that holds N_i(t) − L·d_i for all t and all L in [0, 1], where it
+    is known.
     """
 
     table: Table
     weigh: Callable[[slice], Floats]
     d: Floats
-    spread: float
     new: float = 1.0
+    spread: float = math.nan
 
     @property
     def n(self) -> int:
