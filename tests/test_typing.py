@@ -42,7 +42,7 @@ CALLS = [
     "setwise.plot_sets([], no_such=1)",
     "setwise.plot_sizes([], no_such=1)",
     "setwise.learn.PartialLabelClassifier(no_such=1)",
-    "setwise.learn.PartialLabelKNN(no_such=1)",
+    "setwise.learn.EMClassifier(no_such=1)",
     "setwise.learn.ProdenLoss(no_such=1)",
     "setwise.datasets.contaminate([], setwise.datasets.Random(0.1), no_such=1)",
 ]

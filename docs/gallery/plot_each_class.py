@@ -3,8 +3,8 @@ A guarantee for each class
 ==========================
 
 Nine out of ten over all patients may be ten out of ten for the common illness and six out of ten for the rare
-one. ``by="label"`` guarantees the level for each true class, where labels are exact or some are verified; `by=` does
-so for any category you can see.
+one. ``by="label"`` guarantees the level for each true class, where labels are exact or some are verified; `by=`
+does so for any category you can see.
 """
 
 # %%

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from setwise import APS, ConformalClassifier, CrossConformalClassifier
-from setwise.learn import CoveringClassifier, EMClassifier, PartialLabelClassifier, PartialLabelKNN
+from setwise.learn import CoveringClassifier, EMClassifier, PartialLabelClassifier
 from setwise.strategies import Corrected
 
 X = np.random.default_rng(0).normal(size=(90, 3))
@@ -45,7 +45,6 @@ ESTIMATORS = {
         CoveringClassifier(PartialLabelClassifier(**QUICK), random_state=0),
         "posterior: PartialLabelClassifier",
     ),
-    "neighbours": (PartialLabelKNN(), "n_neighbors"),
     "in a pipeline": (
         make_pipeline(StandardScaler(), ConformalClassifier(GaussianNB())),
         "ConformalClassifier",

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
-from setwise.learn import EMClassifier, PartialLabelClassifier, PartialLabelKNN
+from setwise.learn import EMClassifier, PartialLabelClassifier
 from tests.conftest import refused
 from tests.saved_files import head_of, with_head
 from tests.toy_data import sample_rows
@@ -51,7 +51,6 @@ ESTIMATORS = {
     "plain mlp": lambda: quick(network="mlp", hidden_sizes=(8,), batch_norm=False),
     "pipeline": lambda: make_pipeline(StandardScaler(), quick(scale=None)),
     "em": lambda: EMClassifier(LogisticRegression()),
-    "knn": PartialLabelKNN,
     "pipeline with em": lambda: make_pipeline(StandardScaler(), EMClassifier(LogisticRegression())),
 }
 

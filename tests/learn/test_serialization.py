@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from setwise import ConformalClassifier
-from setwise.learn import CoveringClassifier, PartialLabelClassifier, PartialLabelKNN
+from setwise.learn import CoveringClassifier, PartialLabelClassifier
 from tests.conftest import refused
 from tests.saved_files import head_of, with_head
 from tests.toy_data import NAMES
@@ -29,15 +29,14 @@ def test_an_old_skops_is_not_used_even_where_it_is_installed(saved_models, monke
         ConformalClassifier.load(saved_models / "skops")
 
 
-def test_universal_functions_and_nearest_rows_with_candidates_need_no_trust(tmp_path):
+def test_universal_functions_need_no_trust(tmp_path):
     y = np.arange(120) % 3
     X = 3 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(120, 3))
     by_functions = make_pipeline(FunctionTransformer(np.arcsinh), FunctionTransformer(cbrt), LogisticRegression())
-    for place, estimator in enumerate([by_functions, PartialLabelKNN(3)]):
-        model = ConformalClassifier(estimator, random_state=0).fit(X, np.eye(3)[y] > 0)
-        model.save(tmp_path / f"{place}")
-        loaded = ConformalClassifier.load(tmp_path / f"{place}")
-        assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    model = ConformalClassifier(by_functions, random_state=0).fit(X, np.eye(3)[y] > 0)
+    model.save(tmp_path / "model")
+    loaded = ConformalClassifier.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
 def test_networks_are_loaded_without_skops(saved_models):
@@ -114,16 +113,15 @@ def with_changed_head(folder, place, change):
     return place
 
 
-def test_a_file_names_no_checkpoint_and_no_device(network, tmp_path):
+def test_a_file_names_no_device(network, tmp_path):
     def name(head):
         described = head["members"][0]["model"]
         for part in (described, described["posterior"]):
-            part["parameters"] |= {"checkpoint": str(tmp_path / "victim"), "device": "cuda:7", "verbose": 1}
-        del described["parameters"]["checkpoint"]
+            part["parameters"] |= {"device": "cuda:7", "verbose": 1}
 
     loaded = ConformalClassifier.load(with_changed_head(network, tmp_path / "model", name)).estimator_
     assert (loaded.device, loaded.verbose) == ("auto", 0)
-    assert loaded.posterior_.checkpoint is None
+    assert loaded.posterior_.device == "auto"
 
 
 def test_an_entry_that_a_head_has_twice_is_refused(network, tmp_path):

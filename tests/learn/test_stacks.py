@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from setwise import CrossConformalClassifier, LabelSets
 from setwise.learn import PartialLabelClassifier
@@ -38,14 +37,11 @@ def test_each_fold_is_as_if_fitted_alone(options, rows):
         assert [p.shape for p in fitted.network_.parameters()] == [p.shape for p in alone.network_.parameters()]
 
 
-def test_parts_that_differ_by_a_row_are_cut_and_the_models_go_on(rows):
+def test_parts_that_differ_by_a_row_are_cut(rows):
     X, sets, _ = rows
     parts = [np.arange(150), np.arange(40, 189)]
-    first, second = PartialLabelClassifier("linear", epochs=2, random_state=0).fit_many(X, sets, parts)
+    _, second = PartialLabelClassifier("linear", epochs=2, random_state=0).fit_many(X, sets, parts)
     assert second.n_features_in_ == 6
-    before = torch.cat([p.flatten() for p in first.network_.parameters()]).clone()
-    first.partial_fit(X[:50], sets[:50])
-    assert not torch.equal(before, torch.cat([p.flatten() for p in first.network_.parameters()]))
 
 
 def test_cross_conformal_sets_with_our_learner_cover(rows):

@@ -1,6 +1,6 @@
 """Probabilities from candidate sets: losses, networks, the trainer, and estimators around them.
 
-Each name is loaded when it is first used; `EMClassifier` and `PartialLabelKNN` need no torch.
+Each name is loaded when it is first used; `EMClassifier` needs no torch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from setwise.learn.criteria import approximated_accuracy as approximated_accuracy
     from setwise.learn.criteria import covering_rate as covering_rate
     from setwise.learn.em import EMClassifier as EMClassifier
-    from setwise.learn.knn import PartialLabelKNN as PartialLabelKNN
     from setwise.learn.losses import LOSSES as LOSSES
     from setwise.learn.losses import CandidateLoss as CandidateLoss
     from setwise.learn.losses import CAVLLoss as CAVLLoss
@@ -35,7 +34,6 @@ _HOMES = {
     "covering_classifier": ("CoveringClassifier",),
     "criteria": ("approximated_accuracy", "covering_rate"),
     "em": ("EMClassifier",),
-    "knn": ("PartialLabelKNN",),
     "losses": (
         "LOSSES",
         "CAVLLoss",

@@ -122,14 +122,12 @@ def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) ->
     return Resident(tensor.to(device))
 
 
-def read_examples(
-    estimator: Any, X: Any, y: Any, device: torch.device, *, classes: Any = None, reset: bool
-) -> tuple[ExampleSource, LabelSets]:
+def read_examples(estimator: Any, X: Any, y: Any, device: torch.device) -> tuple[ExampleSource, LabelSets]:
     """The rows of X and their candidate sets, which may be the second entries of a torch `Dataset`'s items."""
     if y is None and isinstance(X, torch.utils.data.Dataset):
         y = np.stack([np.asarray(X[i][1]) for i in range(len(X))])  # type: ignore[arg-type]
-    source = read_source(estimator, X, device, reset=reset)
-    sets = as_training_sets(y, classes, missing=estimator.missing)
+    source = read_source(estimator, X, device, reset=True)
+    sets = as_training_sets(y, missing=estimator.missing)
     if len(sets) != source.n_rows:
         raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {source.n_rows} rows of X.")
     return source, sets

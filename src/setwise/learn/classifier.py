@@ -22,7 +22,6 @@ from setwise.learn.fitted_networks import (
     FEWEST,
     FittedNetworks,
     choose,
-    continue_fit,
     fit_networks,
     fit_parts,
     out_of_sample,
@@ -65,8 +64,6 @@ class PartialLabelClassifier(CandidateClassifier):
         more than these, training stops on the way down; with 0 the rate stays constant.
     shuffle, precision
         Whether to shuffle batches; the arithmetic: ``"auto"``, ``"float32"``, ``"tf32"``, ``"bfloat16"``.
-    checkpoint, checkpoint_every
-        File that stores the run so far, and after how many epochs; a fit that finds the file continues from it.
     missing
         What to do with rows without candidates: ``"error"``, or ``"full"``, which makes every label a candidate.
 
@@ -121,8 +118,6 @@ class PartialLabelClassifier(CandidateClassifier):
         annealing_epochs: int | None = None,
         shuffle: bool = True,
         precision: str = "auto",
-        checkpoint: Any = None,
-        checkpoint_every: int = 1,
         missing: str = "error",
     ) -> None:
         self.network = network
@@ -143,8 +138,6 @@ class PartialLabelClassifier(CandidateClassifier):
         self.annealing_epochs = annealing_epochs
         self.shuffle = shuffle
         self.precision = precision
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> PartialLabelClassifier:
@@ -154,22 +147,22 @@ class PartialLabelClassifier(CandidateClassifier):
         and the recalibrated probabilities of networks that learned from other rows. With a torch `Dataset` of
         (features, candidate mask or label) items, y may be left out.
         """
-        return self._fit(X, y, None, self._settings_for(y))
-
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> PartialLabelClassifier:
-        """One more epoch on these rows, from the weights so far, at the full learning rate.
-
-        The first call chooses network and scaling; it needs `classes` unless every label occurs in it.
-        """
-        settings = self._settings_for(y)
-        if not hasattr(self, "fitted_"):
-            return self._fit(X, y, classes, settings, first_pass=True)
         device = as_device(self.device)
-        source, sets = read_examples(self, X, y, device, classes=self.classes_, reset=False)
-        candidates, seeds = candidate_mask(sets, device, y), draw_seeds(self.random_state, settings.ensemble)
+        settings = self._settings_for(y)
+        source, sets = read_examples(self, X, y, device)
+        votes = own_fits(y.recode(sets.vocabulary)) if isinstance(y, Votes) else None
+        candidates = candidate_mask(sets, device, votes)
+        seeds = draw_seeds(self.random_state, settings.ensemble)
         with own_generator(device, seeds[0]):
-            again = [seed + self.n_iter_ for seed in seeds]
-            self.fitted_ = continue_fit(self.fitted_, settings, source, candidates, again)
+            if votes is not None and len(sets) >= FEWEST:
+                settings, choices = choose(settings, source, candidates, seeds[0])
+                own = out_of_sample(settings, source, candidates, seeds[0])
+                targets = votes.label_targets(own.cpu().numpy())
+                candidates = torch.tensor(targets).to(candidates)
+                fitted = replace(fit_networks(settings, source, candidates, seeds), choices=choices)
+            else:
+                fitted = fit_networks(settings, source, candidates, seeds)
+        self.fitted_, self.classes_ = fitted, np.array(sets.classes)
         return self
 
     def fit_many(self, X: Any, y: Any, parts: Sequence[Any]) -> list[PartialLabelClassifier]:
@@ -177,7 +170,7 @@ class PartialLabelClassifier(CandidateClassifier):
 
         They are trained together where possible. Parts are then cut to the size of the smallest, since all models
         of a stack see the same number of rows (the parts of a cross-validation differ by one). Fits with dropout,
-        votes, a checkpoint or a module of your own take turns.
+        votes or a module of your own take turns.
         """
         settings, device = self.settings(), as_device(self.device)
         sets = as_training_sets(y, missing=self.missing)
@@ -222,29 +215,6 @@ class PartialLabelClassifier(CandidateClassifier):
 
     # ---------------------------------------------------------------- parts
 
-    def _fit(
-        self, X: Any, y: Any, classes: Any, settings: Settings, *, first_pass: bool = False
-    ) -> PartialLabelClassifier:
-        device = as_device(self.device)
-        source, sets = read_examples(self, X, y, device, classes=classes, reset=True)
-        votes = own_fits(y.recode(sets.vocabulary)) if isinstance(y, Votes) else None
-        candidates = candidate_mask(sets, device, votes)
-        if first_pass:
-            settings, _ = choose(settings, source, candidates, 0)
-            settings = replace(settings, epochs=1, annealing_epochs=0)
-        seeds = draw_seeds(self.random_state, settings.ensemble)
-        with own_generator(device, seeds[0]):
-            if votes is not None and not first_pass and len(sets) >= FEWEST:
-                settings, choices = choose(settings, source, candidates, seeds[0])
-                own = out_of_sample(settings, source, candidates, seeds[0])
-                targets = votes.label_targets(own.cpu().numpy())
-                candidates = torch.tensor(targets).to(candidates)
-                fitted = replace(fit_networks(settings, source, candidates, seeds), choices=choices)
-            else:
-                fitted = fit_networks(settings, source, candidates, seeds)
-        self.fitted_, self.classes_ = fitted, np.array(sets.classes)
-        return self
-
     def _settings_for(self, y: Any) -> Settings:
         """The settings that learn from y; see `loss`."""
         settings = self.settings()
@@ -254,7 +224,7 @@ class PartialLabelClassifier(CandidateClassifier):
     def settings(self) -> Settings:
         """The parameters of this estimator that say how to train."""
         values = self.get_params(deep=False)
-        for name in ("epochs", "ensemble", "checkpoint_every"):
+        for name in ("epochs", "ensemble"):
             if values[name] is not None and int(values[name]) < 1:
                 raise ValueError(f"{name}: {values[name]} is not a positive number.")
         for name in ("batch_size", "learning_rate", "weight_decay", "annealing_epochs"):
@@ -265,10 +235,6 @@ class PartialLabelClassifier(CandidateClassifier):
             raise ValueError(f"dropout: {values['dropout']} is not in [0, 1).")
         if values["precision"] not in (known := ("auto", "float32", "tf32", "bfloat16")):
             raise ValueError(f"precision: {values['precision']!r} is not known; use one of {', '.join(known)}.")
-        if values["checkpoint"] is not None and self.random_state is None:
-            raise ValueError(
-                "checkpoint: an interrupted run can only be continued with the same seed; set random_state."
-            )
         outside = {"device", "random_state", "missing"}
         return Settings(**{name: value for name, value in values.items() if name not in outside})
 

@@ -105,7 +105,7 @@ class CoveringClassifier(CandidateClassifier):
         as_level(self.confidence_level)  # refused before learning
         device = as_device(self.device)
         first, second, third = draw_seeds(self.random_state, 3)
-        source, sets = read_examples(self, X, y, device, reset=True)
+        source, sets = read_examples(self, X, y, device)
         posterior = self._part(self.posterior, "posterior", first)
         inclusion = self._part(self.inclusion, "inclusion", second, images=len(source.shape) > 1)
         values: dict[str, float] = {}

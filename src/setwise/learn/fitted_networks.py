@@ -16,7 +16,7 @@ from setwise.learn.networks import Single, build_network
 from setwise.learn.scaling import Scaling, fit_scaling, stack_scalings
 from setwise.learn.seeds import permutations
 from setwise.learn.settings import Settings
-from setwise.learn.stacks import run, stack_trainer, train_stack
+from setwise.learn.stacks import train_stack
 from setwise.learn.trainer import Trainer
 
 _TRIED = 3_000  # the most rows used to choose an architecture
@@ -27,7 +27,7 @@ FEWEST = 20
 
 @dataclass(frozen=True, eq=False)
 class FittedNetworks:
-    """The result of a fit, on the CPU: M networks of one shape and all that is needed to continue.
+    """The result of a fit, on the CPU: M networks of one shape.
 
     Attributes
     ----------
@@ -36,11 +36,9 @@ class FittedNetworks:
     settings
         The settings of the training, with the chosen network and scaling.
     epochs
-        Number of epochs run in all.
+        Number of epochs run.
     choices
         The approximated accuracy of each option that "auto" tried.
-    moments
-        The optimizer's state; empty where it is not known.
     """
 
     network: nn.Module
@@ -48,7 +46,6 @@ class FittedNetworks:
     settings: Settings
     epochs: int
     choices: dict[str, float] = field(default_factory=dict)
-    moments: tuple[Tensor, ...] = ()
 
     @property
     def n_models(self) -> int:
@@ -76,31 +73,6 @@ def fit_networks(
     settings, choices = choose(settings, source, candidates, seeds[0])
     trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds)
     return replace(_take_networks(trainer, settings), choices=choices)
-
-
-def continue_fit(
-    earlier: FittedNetworks, settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
-) -> FittedNetworks:
-    """One more pass over rows at the full rate, from networks and optimizer state of an earlier fit."""
-    chosen = {name: getattr(earlier.settings, name) for name in ("network", "scale", "hidden_sizes")}
-    settings = replace(settings, **chosen, epochs=1, annealing_epochs=0, checkpoint=None)
-    trainer = stack_trainer(
-        settings,
-        source,
-        candidates.expand(len(seeds), -1, -1),
-        seeds,
-        network=copy.deepcopy(earlier.network),
-        scaling=copy.deepcopy(earlier.scaling),
-    )
-    states = trainer.optimizer.tensors()
-    if [s.shape for s in states] == [m.shape for m in earlier.moments]:  # not with another optimizer
-        for tensor, saved in zip(states, earlier.moments, strict=True):
-            tensor.copy_(saved)
-    memory = trainer.loss.memory
-    if memory is not None:  # from the model so far, or every pass would be a first one
-        memory.copy_(trainer.logits().reshape(memory.shape))
-    fitted = _take_networks(run(trainer, settings), settings)
-    return replace(fitted, epochs=earlier.epochs + fitted.epochs, choices=earlier.choices)
 
 
 def fit_parts(
@@ -131,7 +103,7 @@ def fit_parts(
 
 def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
     """(n, K): each row's probabilities by a network that learned from the other folds."""
-    settings = replace(settings, checkpoint=None, ensemble=1)
+    settings = replace(settings, ensemble=1)
     n, device = len(candidates), candidates.device
     order = permutations([seed], -3, n, device)[0]
     folds = order.tensor_split(_FOLDS)
@@ -212,8 +184,7 @@ def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]
 
 def _take_networks(trainer: Trainer, settings: Settings) -> FittedNetworks:
     """The models of a finished trainer, moved off its device."""
-    moments = tuple(tensor.cpu() for tensor in trainer.optimizer.tensors())
-    return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch, moments=moments)
+    return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch)
 
 
 def _member(
@@ -230,8 +201,4 @@ def _member(
     )
     state = trainer.network.state_dict()
     network.load_state_dict({name: value[place : place + 1].cpu().clone() for name, value in state.items()})
-    moments = tuple(
-        (t[place : place + 1] if t.ndim and len(t) == trainer.n_models else t).cpu().clone()
-        for t in trainer.optimizer.tensors()
-    )
-    return FittedNetworks(network.eval(), scaling.cpu(), settings, trainer.epoch, choices=choices, moments=moments)
+    return FittedNetworks(network.eval(), scaling.cpu(), settings, trainer.epoch, choices)

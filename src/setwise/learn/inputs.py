@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ def read_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
     return dense
 
 
-def as_training_sets(y: Any, classes: Iterable[Hashable] | None = None, *, missing: str = "error") -> LabelSets:
+def as_training_sets(y: Any, *, missing: str = "error") -> LabelSets:
     """Candidate sets from `LabelSets`, `Votes`, a boolean mask, a 0/1 frame, lists of labels, or a label vector.
 
     >>> as_training_sets([["a", "b"], ["b"]])
@@ -50,10 +49,7 @@ def as_training_sets(y: Any, classes: Iterable[Hashable] | None = None, *, missi
             if y.dtype.kind != "O" or not any(is_collection(row) for row in y):
                 check_array(y, ensure_2d=False, dtype=None, input_name="y")
                 check_classification_targets(y)
-    sets = as_label_sets(y, name="y")
-    if classes is not None:
-        sets = sets.with_classes(classes)
-    kept, rows = present_rows(sets, missing)
+    kept, rows = present_rows(as_label_sets(y, name="y"), missing)
     if rows is not None:
         raise ValueError("missing: 'drop' would have to drop rows of X too; leave those rows out yourself.")
     return kept

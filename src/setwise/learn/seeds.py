@@ -1,6 +1,6 @@
 """One seed per model, and the order of its examples: a function of seed and epoch alone, the same on any device.
 
-A model thus follows the same path alone and among others, and a run can resume without stored state.
+A model thus follows the same path alone and among others.
 """
 
 from __future__ import annotations

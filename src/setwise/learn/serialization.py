@@ -32,7 +32,6 @@ from setwise.storage.limits import check_unpacked
 OWN = frozenset(
     {
         "setwise.learn.em.EMClassifier",
-        "setwise.learn.knn.PartialLabelKNN",
         "numpy.dtype",
         "sklearn.compose._column_transformer._RemainderColsList",
     }
@@ -43,7 +42,7 @@ entries, and before scikit-learn 1.7 a list of columns. Others need the reader's
 _SAFE_SKOPS = (0, 15)  # earlier ones trust trees, whose state can end the process if forged
 _OF_SCIKIT_LEARN = re.compile(r"sklearn(\.\w+)+")
 _ADDRESS = re.compile(r'("__id__": |"file": ")([0-9a-f-]+)')
-_OF_THE_MACHINE = {"checkpoint", "device", "verbose"}
+_OF_THE_MACHINE = {"device", "verbose"}
 
 Description = dict[str, Any]
 
@@ -273,7 +272,7 @@ def _simple(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_parameters(description: Description) -> dict[str, Any]:
-    """The parameters of a file, without those of the machine: it could name any file as a checkpoint."""
+    """The parameters of a file, without those of the machine."""
     return {name: value for name, value in description["parameters"].items() if name not in _OF_THE_MACHINE}
 
 

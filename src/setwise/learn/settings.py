@@ -44,20 +44,18 @@ class Settings:
     shuffle: bool
     precision: str
     ensemble: int
-    checkpoint: Any
-    checkpoint_every: int
     verbose: int
 
     @property
     def stackable(self) -> bool:
-        """Whether several fits can train at once: no dropout, file, ensemble or own module."""
-        return not self.dropout and self.checkpoint is None and self.ensemble == 1 and isinstance(self.network, str)
+        """Whether several fits can train at once: no dropout, ensemble or own module."""
+        return not self.dropout and self.ensemble == 1 and isinstance(self.network, str)
 
     def for_trial(self, n_rows: int) -> Settings:
         """One plain model, with as many epochs as it takes to compare settings on few rows."""
         most = _EPOCHS_OF_FEW if n_rows < _FEW else _TRIAL_EPOCHS
         epochs = most if self.epochs is None else min(self.epochs, most)
-        return replace(self, epochs=epochs, ensemble=1, checkpoint=None)
+        return replace(self, epochs=epochs, ensemble=1)
 
     def alternatives(self, source: ExampleSource) -> list[Settings]:
         """What "auto" stands for with these rows, the fallback first."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setwise.errors import InputError, Remedy
 from setwise.learn.batches import ExampleSource
-from setwise.learn.checkpoints import Checkpoint
 from setwise.learn.losses import as_loss
 from setwise.learn.networks import build_network
 from setwise.learn.progress import Progress
@@ -20,21 +17,16 @@ from setwise.learn.settings import Settings
 from setwise.learn.trainer import Trainer
 
 
-def train_stack(settings: Settings, *rows: Any, doing: str = "learning", **options: Any) -> Trainer:
-    """Makes a `stack_trainer` from the same arguments, and trains it to the end."""
-    return run(stack_trainer(settings, *rows, **options), settings, doing=doing)
-
-
-def stack_trainer(
+def train_stack(
     settings: Settings,
     source: ExampleSource,
     candidates: Tensor,
     seeds: Sequence[int],
     *,
     scaling: Scaling | None = None,
-    network: nn.Module | None = None,
+    doing: str = "learning",
 ) -> Trainer:
-    """The trainer of a stack.
+    """Trains a stack to the end.
 
     Parameters
     ----------
@@ -46,45 +38,34 @@ def stack_trainer(
         One per model: its first weights and the order of its examples.
     scaling
         None uses that of the settings, with the statistics of the first model's rows for all of them.
-    network
-        Models to continue with; None makes new ones.
+    doing
+        What progress is shown of.
     """
     n_models, n, n_classes = candidates.shape
     device = candidates.device
     if scaling is None:
         scaling = fit_scaling(settings.scale, source.chunks())
-    if network is None:
-        network = build_network(
-            settings.network,
-            seeds,
-            source.shape,
-            n_classes,
-            hidden_sizes=settings.hidden_sizes,
-            batch_norm=settings.batch_norm,
-            dropout=settings.dropout,
-        )
+    network = build_network(
+        settings.network,
+        seeds,
+        source.shape,
+        n_classes,
+        hidden_sizes=settings.hidden_sizes,
+        batch_norm=settings.batch_norm,
+        dropout=settings.dropout,
+    )
     loss = as_loss(settings.loss, n, n_models)
     if candidates.dtype != torch.bool and not loss.weighs:
         raise InputError(f"loss: {settings.loss!r} does not weigh votes", Remedy("loss", "proden"))
-    return Trainer(
-        network.to(device),
-        scaling.to(device),
-        loss,
-        source,
-        candidates,
-        plan=settings.plan(n, device),
-        seeds=seeds,
-    )
+    plan, scaling = settings.plan(n, device), scaling.to(device)
+    trainer = Trainer(network.to(device), scaling, loss, source, candidates, plan=plan, seeds=seeds)
+    return run(trainer, settings, doing=doing)
 
 
 def run(trainer: Trainer, settings: Settings, *, doing: str = "learning") -> Trainer:
-    """Trains to the end, with a checkpoint file and progress if the settings ask for them."""
-    with ExitStack() as stack:
-        if settings.checkpoint is not None:
-            checkpoint = Checkpoint(settings.checkpoint, settings.checkpoint_every)
-            trainer.hooks.append(checkpoint)
-            checkpoint.resume(trainer)
-        if settings.verbose:
-            title = f"{doing} ({settings.loss}, {settings.network})"
-            trainer.hooks.append(stack.enter_context(Progress(title, trainer.plan.epochs)))
+    """Trains to the end, with progress if the settings ask for it."""
+    if not settings.verbose:
+        return trainer.fit()
+    with Progress(f"{doing} ({settings.loss}, {settings.network})", trainer.plan.epochs) as progress:
+        trainer.hooks.append(progress)
         return trainer.fit()

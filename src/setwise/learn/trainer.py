@@ -1,7 +1,7 @@
 """One training loop for M models of the same shape: logits are (M, batch, K) throughout.
 
 The order of the examples is a function of a model's seed and the epoch alone, so that each model follows the
-path it would follow by itself, on any device, and a run can be resumed from its state at an epoch's end.
+path it would follow by itself, on any device.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -186,24 +186,6 @@ class Trainer:
     def _changing(self) -> list[Tensor]:
         return [*self.tensors(), self.losses]
 
-    def state(self) -> dict[str, Any]:
-        """All that is needed to go on from the end of this epoch."""
-        return {
-            "epoch": self.epoch,
-            "tensors": [tensor.detach().cpu() for tensor in self.tensors()],
-            "losses": self.losses.cpu(),
-            "random": torch.get_rng_state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a state made by `state`."""
-        with torch.no_grad():
-            for tensor, saved in zip(self.tensors(), state["tensors"], strict=True):
-                tensor.copy_(saved)
-        self.epoch = state["epoch"]
-        self.losses.copy_(state["losses"])
-        torch.set_rng_state(state["random"])
-
     # ---------------------------------------------------------------- parts of a step
 
     def _forward(self, index: Tensor) -> Tensor:
@@ -234,8 +216,7 @@ class Trainer:
             return
         raise DivergedError(
             f"training diverged (loss {float(self.losses.sum())}) in epoch {self.epoch} of {self.plan.epochs}; "
-            f"lower learning_rate (now {self.plan.learning_rate}) or scale the features (scale='standard'). "
-            "A checkpoint file, if requested, holds the last good epoch."
+            f"lower learning_rate (now {self.plan.learning_rate}) or scale the features (scale='standard')."
         )
 
 
