@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from setwise import Calibration, MisuseWarning, SmallCalibrationWarning, Votes, _arrays, conformalize
 from setwise.crowd.annotator_model import fit_annotators
-from setwise.strategies import step_function_sums
 from setwise.strategies.curves import Curve
 from setwise.strategies.random_answer import _unit
 from setwise.strategies.step_function_sums import Steps
@@ -114,7 +113,6 @@ def dense_posterior(answers, f, shrink):
 
 def test_curve_and_posterior_from_blocks_are_those_of_whole_tables(monkeypatch, crowd):
     monkeypatch.setattr(_arrays, "_BLOCK_BYTES", 2**13)  # some rows at a time, also of these few
-    monkeypatch.setattr(step_function_sums, "FEW", 0)
     p, _, answers = crowd
     votes = Votes.from_matrix(answers, classes=range(K))
     posterior = fit_annotators(votes, p, shrink=20.0).posterior

@@ -10,7 +10,7 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
              (COLT 2009) for independent rows with values in an interval of length R
 
 L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so ΣN, ΣN² and ΣN·d at every
-score answer every level (`step_sums` counts them where they matter). The certified level is not monotone in t.
+score answer every level. The certified level is not monotone in t.
 Without a margin the first threshold that reaches L comes too early on average and the last one too late, and the
 mean of the two monotone curves counts. With a margin, a threshold counts only if every larger one is certified too:
 as G is monotone, the pointwise bound at the largest t with G(t) < L then suffices, and G(threshold) ≥ L with
@@ -22,13 +22,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtr
 
-from setwise._arrays import Bools, Floats
+from setwise._arrays import Floats
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
@@ -36,14 +35,12 @@ from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import StrategyTraits
 from setwise.strategies.judgement import DELTA, Setting, judgement
-from setwise.strategies.step_function_sums import Bounds, Steps, step_sums, sums_at
+from setwise.strategies.step_function_sums import Steps, step_sums, sums_at
 
 Margin = Literal["none", "finite"]
 
 _CELLS = 400  # of the unit interval, for integrals over the coverage
 _MIDDLES = (np.arange(_CELLS) + 0.5) / _CELLS
-_FINEST = 1e-13  # of a level, below which differences are not looked at: levels are rounded to 1e-12
-_SLACK = 1e-8  # by which rounding may hide that a level falls: a root near zero magnifies it
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ def _on_average(steps: Steps) -> tuple[Floats, Floats]:
     all_d = float(steps.d.sum())
     if all_d <= 0:  # candidates say next to nothing: no level is certified
         return np.zeros(1), np.zeros(1)
-    thresholds, (total,) = step_sums(steps, partial(_new_extremes, _FINEST * all_d))
+    thresholds, (total,) = step_sums(steps)
     level = np.maximum.accumulate(total)
     level += np.minimum.accumulate(total[::-1])[::-1]
     level /= 2 * (all_d + steps.new)
@@ -178,24 +175,8 @@ def _mean_coverage(at: Floats, level: Floats, noise: Floats, exact: Floats) -> F
     return mean(noise) - mean(exact)
 
 
-def _new_extremes(unit: float, bounds: Bounds) -> Bools:
-    """Cells in which ΣN may exceed all before it, or leave what stays below all after it, in whole units."""
-
-    def whole(sums: Floats) -> Floats:
-        sums /= unit
-        return np.floor(sums, out=sums)
-
-    total = whole(bounds.reached[0].copy())
-    found = np.append(True, whole(bounds.highest[0])[1:] > np.maximum.accumulate(total)[:-1])
-    found |= whole(bounds.lowest[0]) < np.minimum.accumulate(total[::-1])[::-1]
-    return found
-
-
 def _certify(steps: Steps, delta: float) -> tuple[Floats, Floats]:
-    """Thresholds in order, and the level certified at each with a margin.
-
-    The level grows with ΣN and ΣN·d and falls with ΣN², so that bounds on these bound it.
-    """
+    """Thresholds in order, and the level certified at each with a margin."""
     n, d, free = steps.n, float(steps.d.mean()), max(steps.n - 1, 1)
     c, less = _factors(steps, delta)
     v_dd = float(np.square(steps.d - d).sum()) / free
@@ -203,21 +184,11 @@ def _certify(steps: Steps, delta: float) -> tuple[Floats, Floats]:
     if d <= 0 or lead <= 0:
         return np.zeros(1), np.zeros(1)
 
-    def certify(total: Floats, squares: Floats, products: Floats) -> Floats:
-        v_nn, v_nd = (squares - total**2 / n) / free, (products - total * d) / free
-        a = total / n - less
-        half = a * d - c**2 * v_nd
-        levels: Floats = (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
-        return levels
-
-    def may_fall(bounds: Bounds) -> Bools:
-        lowest = certify(bounds.lowest[0], bounds.highest[1], bounds.lowest[2])
-        after = np.minimum.accumulate(certify(*bounds.reached)[::-1])[::-1]
-        fall: Bools = lowest < after + _SLACK
-        return fall
-
-    thresholds, sums = step_sums(steps, may_fall, products=True)
-    return thresholds, certify(*sums)
+    thresholds, (total, squares, products) = step_sums(steps, products=True)
+    v_nn, v_nd = (squares - total**2 / n) / free, (products - total * d) / free
+    a = total / n - less
+    half = a * d - c**2 * v_nd
+    return thresholds, (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
 
 
 def _factors(steps: Steps, delta: float) -> tuple[float, float]:
