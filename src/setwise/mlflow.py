@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 try:
+    import pandas as pd
     from mlflow import artifacts, pyfunc
     from mlflow.exceptions import MlflowException
     from mlflow.models import Model, ModelSignature, infer_signature
@@ -145,10 +146,12 @@ class ServedModel(ABC):
     """What MLflow serves: rows in, a frame of prediction sets out."""
 
     level = 0.9
-    classes: Array
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, model: Any, calibration: Any) -> None:
+        self.model, self.calibration = model, calibration
+        self.classes: Array = calibration.classes
+        plain = [str(label) for label in self.classes.tolist()]
+        self.names = plain if len({*plain}) == len(plain) else encode_labels(self.classes, "|")
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
         """One line per row: `label`, `labels`, `size`; with `p_values` also one column ``p:label`` per class.
@@ -161,13 +164,16 @@ class ServedModel(ABC):
             `confidence_level` and `p_values`.
         """
         asked = self.params | (params or {})
-        rows = self.rows(model_input)
-        frame = self.model.predict_set(rows, asked["confidence_level"]).to_frame()
-        frame.insert(0, "label", self.propose(rows))
-        if asked["p_values"]:
-            p = self.model.predict_p(rows)
-            frame = frame.assign(**{f"p:{name}": p[:, k] for k, name in enumerate(self.names)})
-        return frame
+        try:
+            labels, probabilities = self.ask(model_input)
+            sets = self.calibration.predict_set(probabilities, asked["confidence_level"])
+            columns = {"label": labels, "labels": sets.to_lists(), "size": sets.sizes}
+            if asked["p_values"]:
+                names = [f"p:{name}" for name in self.names]
+                columns |= dict(zip(names, self.calibration.predict_p(probabilities).T, strict=True))
+        except (TypeError, ValueError) as error:  # of these a server says what they say, of others where they arose
+            raise MlflowException.invalid_parameter_value(str(error)) from error
+        return pd.DataFrame(columns)
 
     def signature(self, fitted: Any, example: Any = None) -> ModelSignature:
         """Columns and types of rows and answers, and the parameters; `fitted` knows rows that it learned from."""
@@ -181,8 +187,7 @@ class ServedModel(ABC):
 
     def check_askable(self) -> None:
         """Refuses what needs facts of new rows that are no part of what MLflow passes on."""
-        calibration = getattr(self.model, "calibration_", self.model)
-        if needs := calibration.parts[0].reader.requirements:
+        if needs := self.calibration.parts[0].reader.requirements:
             problem = f"model: predict_set needs {needs[0]} of new rows, which MLflow cannot pass on"
             raise InputError(problem, "calibrate without it, or serve predict_set from code of your own")
 
@@ -191,18 +196,9 @@ class ServedModel(ABC):
         """The parameters and what they are by default."""
         return {"confidence_level": float(self.level), "p_values": False}
 
-    @property
-    def names(self) -> list[str]:
-        """The labels as names of columns."""
-        return encode_labels(self.classes, "|")
-
     @abstractmethod
-    def rows(self, given: Any) -> Any:
-        """What came from MLflow as the model takes it."""
-
-    @abstractmethod
-    def propose(self, rows: Any) -> Array:
-        """The most probable label of each row."""
+    def ask(self, given: Any) -> tuple[Array, Any]:
+        """Of what came from MLflow: the most probable label of each row, and what the calibration is asked with."""
 
     @abstractmethod
     def inputs(self, fitted: Any) -> Schema | None:
@@ -213,20 +209,24 @@ class ServedClassifier(ServedModel):
     """A classifier, asked with features."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self.classes, self.level = model.classes_, model.confidence_level
+        super().__init__(model, model.calibration_)
+        self.level = model.confidence_level
+        names = getattr(model, "feature_names_in_", None)
+        self.columns = None if names is None else names.tolist()
 
-    def rows(self, given: Any) -> Any:
-        if not hasattr(given, "columns"):
+    def ask(self, given: Any) -> tuple[Array, Any]:
+        labels: Array
+        labels, probabilities = self.model.predict_with_conformed(self.in_order(given))
+        return labels, probabilities
+
+    def in_order(self, given: Any) -> Any:
+        """The columns of a frame in the order of the model, which refuses by name what is not there."""
+        names = list(getattr(given, "columns", []))
+        if not names or names == self.columns:
             return given
-        known = getattr(self.model, "feature_names_in_", None)
-        if known is None:
+        if self.columns is None:
             return given.to_numpy()
-        return given[list(known)] if set(known) <= set(given.columns) else given  # which the model refuses by name
-
-    def propose(self, rows: Any) -> Array:
-        labels: Array = self.model.predict(rows)
-        return labels
+        return given[self.columns] if {*self.columns} <= {*names} else given
 
     def inputs(self, fitted: Any) -> Schema | None:
         rows = getattr(fitted, "probe_", None)
@@ -243,21 +243,17 @@ class ServedCalibration(ServedModel):
     """A calibration, asked with probabilities: columns are found by the names of the labels."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self.classes = model.classes
+        super().__init__(model, model)
 
-    def rows(self, given: Any) -> Any:
-        if not hasattr(given, "columns"):
-            return given
-        columns = probability_columns(list(given.columns), self.classes.tolist())
-        if columns is None:
-            absent = next(name for name in self.names if name not in given.columns)
-            raise InputError(f"model_input: there is no column {absent!r}, which is one of the classes")
-        return given[columns].to_numpy()
-
-    def propose(self, rows: Any) -> Array:
-        labels: Array = self.classes[np.asarray(rows).argmax(axis=1)]
-        return labels
+    def ask(self, given: Any) -> tuple[Array, Any]:
+        if hasattr(given, "columns"):
+            columns = probability_columns(list(given.columns), self.classes.tolist())
+            if columns is None:
+                absent = next(name for name in self.names if name not in given.columns)
+                raise InputError(f"model_input: there is no column {absent!r}, which is one of the classes")
+            given = given[columns].to_numpy()
+        probabilities = np.asarray(given)
+        return self.classes[probabilities.argmax(axis=-1)], probabilities
 
     def inputs(self, fitted: Any) -> Schema:  # noqa: ARG002
         return Schema([ColSpec(DataType.double, name) for name in self.names])

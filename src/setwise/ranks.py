@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
@@ -43,7 +44,12 @@ def as_fraction(value: Any, name: str) -> Fraction:
         raise TypeError(f"{name}: expected a number, got {value!r}.")
     if not math.isfinite(value):
         raise ValueError(f"{name}: expected a finite number, got {value!r}.")
-    exact = Fraction(value) if isinstance(value, (Fraction, Decimal)) else Fraction(float(str(value)))
+    return _as_written(value if isinstance(value, (Fraction, Decimal)) else float(str(value)))
+
+
+@lru_cache(256)
+def _as_written(value: Fraction | Decimal | float) -> Fraction:
+    exact = Fraction(value)
     written = exact.limit_denominator(_WRITTEN)
     return written if abs(written - exact) < _ROUNDING else exact
 

@@ -9,12 +9,13 @@ seed, finished by the splitmix64 mixer. Trailing zeros change nothing, so that p
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._arrays import Array, Floats, for_blocks
+from setwise._arrays import Array, Floats, for_blocks, frozen
 from setwise._types import Seed
 
 Words = NDArray[np.uint64]
@@ -110,10 +111,11 @@ def as_words(rows: Array) -> Words:
     return words ^ (words >> np.uint64(32))
 
 
+@lru_cache(8)  # a server asks for those of one row over and over
 def multipliers(n: int, seed: int) -> Words:
     """One odd number per word, then the start of the sum, all from the seed."""
     start = mix(np.array([seed], dtype=np.uint64))
-    return np.append(mix(start + _STREAM * np.arange(1, n + 1, dtype=np.uint64)) | np.uint64(1), start)
+    return frozen(np.append(mix(start + _STREAM * np.arange(1, n + 1, dtype=np.uint64)) | np.uint64(1), start))
 
 
 def _hash(words: Words, factors: Words) -> Words:

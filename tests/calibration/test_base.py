@@ -1,5 +1,6 @@
 """conformalize and Calibration: inputs, levels, categories, weights, candidates of new rows, files."""
 
+import copy
 import json
 import warnings
 import zipfile
@@ -115,6 +116,31 @@ def test_a_list_of_levels_gives_a_list_of_answers(rows):
         assert isinstance(many, list)
         assert [str(each) for each in many] == [str(ask(level)) for level in (0.5, 0.9)]
     assert calibration.predict_set(q, (0.5, 0.9))[1] == calibration.predict_set(q, 0.9)
+
+
+@pytest.mark.parametrize("by", [None, "predicted", "label"])
+def test_a_threshold_is_found_once_however_often_a_level_is_asked_for(rows, by, monkeypatch):
+    p, _, q = rows
+    calibration, asked = conformalize(p, p.argmax(axis=1), by=by), []
+    kind = type(calibration.rules[0])
+    monkeypatch.setattr(
+        kind, "threshold", lambda *given, once=kind.threshold: asked.append(given[1]) or once(*given)
+    )
+    for level in (0.7, 0.8, 0.7, 0.8):
+        calibration.predict_set(q[:1], level)
+    per_rule = len(calibration.rules)
+    assert asked == [Fraction(7, 10)] * per_rule + [Fraction(8, 10)] * per_rule
+
+
+def test_thresholds_that_are_kept_are_those_of_their_level_and_few(rows):
+    p, mask, q = rows
+    calibration, levels = conformalize(p, mask, "classwise"), np.linspace(0.3, 0.7, 150)
+    there = calibration.predict_set(q, levels)
+    back = [calibration.predict_set(q, level) for level in levels[::-1]][::-1]
+    assert there == back
+    assert there == [conformalize(p, mask, "classwise").predict_set(q, level) for level in levels]
+    assert len(calibration._known) <= 64
+    assert copy.deepcopy(calibration).predict_set(q, levels) == there
 
 
 def test_two_classes_missing_classes_and_more_classes_than_rows_work(rng):

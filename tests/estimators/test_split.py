@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -134,6 +135,30 @@ def test_groups_that_were_verified_as_a_whole_are_kept_for_calibration_first(dat
     assert model.guarantee().promised == 0.9
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_labels_and_probabilities_for_the_calibration_come_from_one_question(model, data, monkeypatch):
+    X, y, _ = data
+    model, asked, once = clone(model).fit(X, y), [], LogisticRegression.predict_proba
+    labels, conformed = model.predict(X), model.predict_conformed(X)
+    monkeypatch.setattr(LogisticRegression, "predict_proba", lambda *given: asked.append(1) or once(*given))
+    found = model.predict_with_conformed(X)
+    assert len(asked) == len(model.fitted_models)
+    assert np.array_equal(found[0], labels)
+    assert np.array_equal(found[1], conformed)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_names_of_columns_are_compared_with_those_of_fit(frame, data):
+    X, y, _ = data
+    named = frame({name: X[:, k] for k, name in enumerate("abc")})
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(named, y)
+    assert model.predict_set(named[["a", "b", "c"]]) == model.predict_set(named)
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        model.predict_set(named[["b", "a", "c"]])
+    with pytest.raises(ValueError, match="Feature names unseen at fit time"):
+        model.predict_set(frame({name: X[:, k] for k, name in enumerate("abd")}))
+
+
 def test_with_nothing_known_the_default_learner_covers_candidate_sets_and_comes_back_from_its_directory(
     data, tmp_path
 ):
@@ -143,6 +168,7 @@ def test_with_nothing_known_the_default_learner_covers_candidate_sets_and_comes_
     assert model.calibration_.conformity_score == LAC(domain="unit")
     inclusion = model.estimator_.predict_inclusion(X)
     assert model.predict_set(X, 0.8) == model.calibration_.predict_set(inclusion, 0.8)
+    assert np.array_equal(model.predict_with_conformed(X)[0], model.predict(X))
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
     assert model.guarantee().claims[0].source.startswith("Theorem 1")
     model.save(tmp_path / "model")

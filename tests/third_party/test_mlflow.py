@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -18,9 +19,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, LabelSets, conformalize
+from tests.conftest import calls_in
 
 mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: run `make test-third-party`")
 pytestmark = pytest.mark.filterwarnings("default")  # other libraries' warnings are theirs
+
+from mlflow.exceptions import MlflowException  # noqa: E402 - needs MLflow
 
 import setwise.mlflow as flavor  # noqa: E402 - needs MLflow
 
@@ -90,6 +94,50 @@ def test_the_frame_has_the_label_the_set_its_size_and_p_values_if_asked(models, 
     assert np.array_equal(found[[f"p:{name}" for name in NAMES]], model.predict_p(X[:20]))
     found = mlflow.pyfunc.load_model(str(saved / "calibration")).predict(in_another_order(models))
     assert lists(found) == models["calibration"][0].predict_set(models["calibration"][1]).to_lists()
+
+
+@pytest.mark.parametrize("name", ["split", "cross"])
+def test_a_request_asks_each_model_once_also_for_p_values(models, saved, name, monkeypatch):
+    served, asked, once = flavor._load_pyfunc(saved / name / "data" / "model"), [], LogisticRegression.predict_proba
+    monkeypatch.setattr(LogisticRegression, "predict_proba", lambda *given: asked.append(1) or once(*given))
+    served.predict(models[name][1][:5], {"p_values": True})
+    assert len(asked) == len(served.model.fitted_models)
+
+
+def test_a_request_takes_less_than_twice_the_work_of_the_model(models, saved):
+    served, row = flavor._load_pyfunc(saved / "split" / "data" / "model"), models["split"][1][:1]
+    (model,) = served.model.fitted_models
+    served.predict(row)
+    assert calls_in(lambda: served.predict(row)) < 2 * calls_in(lambda: model.predict_proba(row))
+
+
+BAD = {
+    "a gap": ({"a": [1.0, np.nan], "b": 2.0, "c": 0.5}, {}, "X: row 1 holds NaN in column 'a'"),
+    "infinity": ({"a": 1.0, "b": [1.0, np.inf], "c": 0.5}, {}, "X: row 1 holds infinity (inf) in column 'b'"),
+    "no rows": ({"a": [], "b": [], "c": []}, {}, "0 sample"),
+    "a level": ({"a": [1.0], "b": 2.0, "c": 0.5}, {"confidence_level": 1.5}, "confidence_level: 1.5 is not"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_answered_is_refused_with_the_sentence_that_python_shows(saved, case):
+    columns, params, sentence = BAD[case]
+    served = mlflow.pyfunc.load_model(str(saved / "split"))
+    with pytest.raises(MlflowException, match=re.escape(sentence)) as refused:
+        served.predict(pd.DataFrame(columns, dtype=float), params=params)
+    assert refused.value.error_code == "INVALID_PARAMETER_VALUE"
+    assert "stack_trace" not in refused.value.serialize_as_json()
+
+
+def test_columns_are_named_as_the_labels_unless_two_would_be_alike(tmp_path):
+    P = np.random.default_rng(1).dirichlet([1, 1], 100)
+    for labels in (["7", "owl"], ["a|b", " "]):
+        model = conformalize(P, np.array(labels)[P.argmax(axis=1)], classes=labels)
+        flavor.save_model(model, tmp_path / labels[0])
+        served = mlflow.pyfunc.load_model(str(tmp_path / labels[0]))
+        assert served.metadata.signature.inputs.input_names() == labels
+        found = served.predict(pd.DataFrame(P[:3], columns=labels), params={"p_values": True})
+        assert found.columns.tolist()[3:] == [f"p:{label}" for label in labels]
 
 
 def in_another_order(models):
@@ -217,6 +265,12 @@ def test_a_server_answers_over_http_as_the_model_here(models, saved):
             answers = post(f"http://127.0.0.1:{port}/invocations", asked | params)["predictions"]
             assert [row["labels"] for row in answers] == model.predict_set(X[:20], level).to_lists()
             assert [row["label"] for row in answers] == model.predict(X[:20]).tolist()
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            post(f"http://127.0.0.1:{port}/invocations", asked | {"params": {"confidence_level": 1.5}})
+        answer = json.loads(refused.value.read())
+        assert refused.value.code == 400
+        assert answer["message"].endswith("Error: confidence_level: 1.5 is not between 0 and 1 (exclusive).")
+        assert "stack_trace" not in answer
     finally:
         os.killpg(server.pid, 15)
         server.wait()

@@ -41,9 +41,41 @@ from setwise.strategies.by_label import calibrate_by_label, vote_rule_by_label
 from setwise.strategies.judgement import Judgement
 from setwise.strategies.new_row_votes import vote_rule
 
+_LEVELS = 64  # at which thresholds are kept
+
 
 class SmallCalibrationWarning(UserWarning):
     """There are too few calibration rows for the confidence level: every label is in the set."""
+
+
+@dataclass(frozen=True, eq=False)
+class RulesAtLevel:
+    """What the rules of all categories say at one level about rows without weights: found once."""
+
+    rules: tuple[Rule, ...]
+    level: Fraction
+
+    @lazy
+    def thresholds(self) -> list[Any]:
+        """The stored threshold of each rule."""
+        return [rule.threshold(self.level) for rule in self.rules]
+
+    @lazy
+    def shortages(self) -> dict[int, str]:
+        """Of which rules every label is in every set, and why."""
+        reasons = {code: rule.shortage(self.level) for code, rule in enumerate(self.rules)}
+        return {code: reason for code, reason in reasons.items() if reason}
+
+    def limits(self, weight: Floats | None, codes: Ints | None) -> Any:
+        """The stored threshold, or one per row where it depends on category or weight."""
+        if codes is None:
+            return self.thresholds[0] if weight is None else self.rules[0].threshold(self.level, weight)
+        found = self.thresholds if weight is None else [math.inf] * len(self.rules)
+        limits = np.full((len(codes), *np.shape(found[0])[1:]), math.inf)
+        for code, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == code)
+            limits[rows] = found[code] if weight is None else rule.threshold(self.level, weight[rows])
+        return limits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +169,7 @@ class BaseCalibration:
         code = self._category_code(by)
 
         def answer(level: Fraction) -> Any:
-            self._warn_if_short(level, np.array([code]))
+            self._warn_if_short(self._at(level, self.rules), np.array([code]))
             found: Any = self.rules[code].threshold(level, weight) + self.conformity_score.offset
             one = np.ndim(found) == 2 or (sample_weight is not None and np.ndim(sample_weight) == 0)
             return found[0] if one else found
@@ -214,8 +246,9 @@ class BaseCalibration:
             off = rows.posterior_off
 
         def answer(level: Fraction) -> Any:
-            self._warn_if_short(level, codes, rules)
-            limits = np.asarray(_limits(rules, level, weight, codes)) + off
+            at = self._at(level, rules)
+            self._warn_if_short(at, codes)
+            limits = np.asarray(at.limits(weight, codes)) + off
             return probabilities.mask(score, limits, u, inside, allow_empty=allow_empty)
 
         return probabilities, answer
@@ -404,17 +437,29 @@ class BaseCalibration:
     def _by_label(self) -> bool:
         return self.setting.by == "label"
 
-    def _warn_if_short(
-        self, level: Fraction, codes: Ints | None = None, rules: tuple[Rule, ...] | None = None
-    ) -> None:
+    @lazy
+    def _known(self) -> dict[tuple[Fraction, bool], RulesAtLevel]:
+        return {}
+
+    def _at(self, level: Fraction, rules: tuple[Rule, ...]) -> RulesAtLevel:
+        """What the rules say at a level, kept for the next rows: those of a server come one at a time."""
+        key = level, rules is self.rules
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _LEVELS:
+                self._known.clear()
+            found = self._known[key] = RulesAtLevel(rules, level)
+        return found
+
+    def _warn_if_short(self, at: RulesAtLevel, codes: Ints | None = None) -> None:
         """Warns once if every label is in every set of some of these categories."""
-        rules = rules or self.rules
-        these = range(len(rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
-        reasons = {i: reason for i in these if (reason := rules[i].shortage(level))}
-        unseen = 0 if codes is None else int((codes == UNKNOWN).sum())
+        reasons, unseen = at.shortages, 0
+        if codes is not None:
+            reasons = {code: reasons[code] for code in np.unique(codes).tolist() if code in reasons}
+            unseen = int((codes == UNKNOWN).sum())
         if reasons:
-            worst = min(reasons, key=lambda i: rules[i].n)
-            where = "" if self.categories is None else f" in {len(reasons)} of {len(rules)} categories"
+            worst = min(reasons, key=lambda code: at.rules[code].n)
+            where = "" if self.categories is None else f" in {len(reasons)} of {len(at.rules)} categories"
             text = f"every label is in the set{where}: {reasons[worst]}."
         elif unseen:
             text = f"every label is in the set for {unseen} rows of categories without calibration rows."
@@ -432,18 +477,6 @@ class BaseCalibration:
         if not isinstance(by, Hashable) or by not in known:
             raise ValueError(f"by: calibrated by category; name one of them: {', '.join(map(repr, known[:8]))}.")
         return known.index(by)
-
-
-def _limits(rules: tuple[Rule, ...], level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
-    """The stored threshold, or one per row where it depends on category or weight."""
-    if codes is None:
-        return rules[0].threshold(level, weight)
-    found = [rule.threshold(level) if weight is None else math.inf for rule in rules]
-    limits = np.full((len(codes), *np.shape(found[0])[1:]), math.inf)
-    for code, rule in enumerate(rules):
-        rows = np.flatnonzero(codes == code)
-        limits[rows] = found[code] if weight is None else rule.threshold(level, weight[rows])
-    return limits
 
 
 def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float) -> tuple[float, float]:

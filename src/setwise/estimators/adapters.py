@@ -78,8 +78,10 @@ def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats
             f"estimator: {type(model).__name__} gives no probabilities (it has no {method})",
             "wrap it in sklearn.calibration.CalibratedClassifierCV",
         )
-    columns, k = getattr(model, "classes_", vocabulary.classes), len(vocabulary)
-    positions = vocabulary.encode(np.asarray(columns))
+    columns, k = np.asarray(getattr(model, "classes_", vocabulary.classes)), len(vocabulary)
+    if columns.tolist() == vocabulary.classes.tolist():
+        return values
+    positions = vocabulary.encode(columns)
     if np.array_equal(positions, np.arange(k)):
         return values
     if (positions < 0).any() or values.shape[1] != len(positions):

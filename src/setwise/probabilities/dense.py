@@ -19,6 +19,9 @@ from setwise.scores import Domain, Score, fill_gaps
 TOLERANCE = 0.01
 """How far from one a row may sum: enough for probabilities written with few decimals."""
 
+_NAMES: dict[Any, str] = {np.dtype(name): name for name in ("float16", "float32", "float64")}
+_NAMES |= {f"torch.{name}": name for name in ("float16", "float32")}
+
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
@@ -184,8 +187,8 @@ def check_shape(columns: int, n_classes: int | None, name: str = "probabilities"
 
 def precision_of(values: Any) -> str:
     """The floating type that probabilities come in, as numpy names it; integers and the like count as float64."""
-    name = str(getattr(values, "dtype", None) or np.asarray(values).dtype).removeprefix("torch.")
-    return name if name in {"float16", "float32"} else "float64"
+    dtype = getattr(values, "dtype", None) or np.asarray(values).dtype
+    return _NAMES.get(dtype) or _NAMES.get(str(dtype), "float64")  # that of torch is written torch.float32
 
 
 def _by_name(values: Any, classes: Array | None, name: str) -> Any:
