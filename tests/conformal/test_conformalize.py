@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from setwise import LabelSets, Votes, conformalize
-from setwise.tables import from_snorkel
 from tests.toy_data import NAMES, sample_rows
 
 
@@ -22,9 +21,6 @@ def test_masked_arrays_keep_their_mask_or_are_refused():
         LabelSets.from_mask(np.ma.array(sets.to_mask(), mask=np.broadcast_to(hidden[:, None], P.shape)))
     labels = np.ma.array(np.arange(120) % 3, mask=hidden)
     assert conformalize(P, labels, missing="drop").evidence.n == 119
-    assert from_snorkel(np.ma.array([[0, 1]], mask=[[False, True]]), classes=NAMES).candidates.to_lists() == [
-        ["cat"]
-    ]
 
 
 def test_classes_stand_in_the_order_declared_whatever_the_order_of_the_columns():

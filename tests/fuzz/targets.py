@@ -42,7 +42,6 @@ from setwise.tables import (
     from_annotators_wide,
     from_answers_jsonl,
     from_label_studio,
-    from_snorkel,
     merge_labels,
     read_batches,
     read_sets,
@@ -379,19 +378,6 @@ def tree(path: Path) -> None:
     assert leaves_below(read_tree(again)) == leaves_below(pairs)
 
 
-def snorkel(path: Path) -> None:
-    content = path.read_bytes()
-    content = content.ljust(2, b"\0")
-    kind, width = content[0] % 4, 1 + content[1] % 4
-    values = np.frombuffer(content[2:], ("i1", "<i2", "<i4", "<i8")[kind], len(content[2:]) >> kind)
-    matrix = values[: len(values) // width * width].reshape(-1, width)
-    try:
-        found = from_snorkel(matrix, classes=NAMES if content[0] & 4 else None)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None  # it has no file
-    assert len(found.candidates) == len(matrix)
-
-
 def calibration(path: Path) -> None:
     """A calibration that loads gives sets and a guarantee, and comes back from its file."""
     found = Calibration.load(path)
@@ -619,7 +605,6 @@ TARGETS: dict[str, Target] = {
     "merged table": Target(final, "v.csv", lambda: [b"id,verified,drawn\nc,cat,true\nd,owl,true\n"], words=_TEXT),
     "merged tasks": Target(final, "c.json", lambda: [tasks(("cat", "owl"))], words=_JSON),
     "answer lines": Target(answers, "a.jsonl", lambda: [_LINES], words=_JSON),
-    "snorkel": Target(snorkel, "m.bin", lambda: [bytes([4, 2, 0, 1, 255, 255, 2, 0]), bytes([1, 1, 0, 0, 2, 0])]),
     "picture": Target(embedded_picture, "p.png", pictures),
     "ontology": Target(
         tree, "t.json", lambda: [b'{"animal": {"bird": ["owl", "wren"]}}', b'[["a", "b"], ["b", "c"]]'], words=_JSON

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from setwise.tables.importers.label_studio import from_label_studio as from_label_studio
     from setwise.tables.importers.llm_answers import from_answers_jsonl as from_answers_jsonl
     from setwise.tables.importers.ontology import read_tree as read_tree
-    from setwise.tables.importers.snorkel import from_snorkel as from_snorkel
     from setwise.tables.importers.vote_sources import VoteColumns as VoteColumns
     from setwise.tables.importers.vote_sources import import_votes as import_votes
     from setwise.tables.inspection import Inspection as Inspection
@@ -40,7 +39,6 @@ _HOMES = {
     "importers.imported": ("Imported",),
     "importers.label_studio": ("from_label_studio",),
     "importers.ontology": ("read_tree",),
-    "importers.snorkel": ("from_snorkel",),
     "importers.vote_sources": ("VoteColumns", "import_votes"),
     "inspection": ("Inspection", "inspect"),
     "merged_labels": ("merge_labels",),
