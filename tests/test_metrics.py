@@ -41,11 +41,23 @@ def test_finer_coverage():
 
 
 def test_truth_outside_the_vocabulary_is_missed_and_reported():
-    result = evaluate(SETS, ["a", "b", "zebra", "c", "c"])
+    with pytest.warns(MisuseWarning, match=r"in no set .* the first is 'zebra ' \(row 2\); write .* \('a'\)"):
+        result = evaluate(SETS, ["a", "b", "zebra ", "c", "c"])
     assert result["coverage"] == 0.8
     assert result["unknown_labels"] == 1
-    with pytest.warns(MisuseWarning, match="y: none of its labels, such as 'zebra', is a class of the sets"):
+    with pytest.warns(MisuseWarning, match=r"in no set at all, and count as missed \(5 of them\)"):
         assert evaluate(SETS, ["zebra"] * 5)["worst_class"] is None
+
+
+def test_the_first_unknown_label_keeps_its_row_among_batches():
+    counts = [SetCounts() for _ in range(3)]
+    for one, y in zip(counts, (["a", None, "b", "c", "c"], [None, "a", "c", "x", "y"], ["z"] * 5), strict=True):
+        one.add(SETS, y)
+    counts[0].include(counts[1])
+    counts[0].include(counts[2])
+    counts[0].add(SETS, ["w"] * 5)
+    with pytest.warns(MisuseWarning, match=r"\(12 of them\); the first is 'x' \(row 8\)"):
+        counts[0].result()
 
 
 def test_rows_without_truth_are_left_out():
@@ -148,7 +160,8 @@ STARS = ["poor", "fair", "good", "great"]
 
 def test_ordered_classes_have_distances_and_gaps():
     sets = LabelSets.from_lists([["poor", "great"], ["fair"], ["good", "great"], [], ["poor", "good"]], STARS)
-    result = evaluate(sets, ["good", "great", "good", "fair", "zebra"], ordered=True)
+    with pytest.warns(MisuseWarning, match="'zebra'"):
+        result = evaluate(sets, ["good", "great", "good", "fair", "zebra"], ordered=True)
     assert result["distance"] == pytest.approx((1 + 2 + 0) / 3)  # neither the empty set nor the zebra has one
     assert result["distance_missed"] == pytest.approx((1 + 2) / 2)
     assert result["gap_rate"] == 2 / 5

@@ -88,6 +88,16 @@ def evaluate(
     return counts.result()
 
 
+def unknown_labels(count: int, label: Any, row: int) -> str:
+    """What is wrong with true labels outside the classes, of which this is the first.
+
+    >>> unknown_labels(3, "owl ", 7)
+    "some true labels are in no set at all, and count as missed (3 of them); the first is 'owl ' (row 7)"
+    """
+    missed = f"some true labels are in no set at all, and count as missed ({count:,} of them)"
+    return f"{missed}; the first is {label!r} (row {row})"
+
+
 class SetCounts:
     """What `evaluate` says of sets that come in batches, of which only counts are kept.
 
@@ -108,7 +118,7 @@ class SetCounts:
         self._sizes: Counter[int] = Counter()
         self._vocabulary: Vocabulary | None = None
         self._given = dict.fromkeys(("y", "candidates", "by", "groups"), False)
-        self._unknown: list[Any] = []  # the first label that is no class, and how many there are
+        self._unknown: tuple[Any, int] | None = None  # the first label that is no class, and its row
         # For each kind of cell and each cell: how many rows, how many of them covered, how many labels in all.
         self._cells: dict[str, Counter[Any]] = {}
 
@@ -149,15 +159,16 @@ class SetCounts:
             self._add_candidates(sets, candidates, category, group)
 
     def include(self, other: SetCounts) -> None:
-        """Counts what another counted, of sets over the same classes; the order makes no difference."""
+        """Counts what another counted, of later sets over the same classes."""
         if other._vocabulary is None:
             return
         if self._vocabulary is not None and not self._vocabulary.same_order(other._vocabulary):
             raise ValueError("sets: these have other classes than those before; declare the same for all.")
         self._vocabulary = other._vocabulary
         self._given = {name: given or other._given[name] for name, given in self._given.items()}
+        if other._unknown is not None and self._unknown is None:
+            self._unknown = other._unknown[0], other._unknown[1] + sum(self._sizes.values())
         self._sizes.update(other._sizes)
-        self._unknown = self._unknown or other._unknown
         for kind, cells in other._cells.items():
             self._cells.setdefault(kind, Counter()).update(cells)
 
@@ -197,8 +208,10 @@ class SetCounts:
         found, right = (np.bincount(where, weights, minlength=len(known)) for weights in (inside, None))
         covered = found >= count_needed(right, read_truth("all" if truth is None else truth))
         codes = sets.vocabulary.encode(labels)
-        if (codes == UNKNOWN).any() and not self._unknown:
-            self._unknown = [labels.tolist()[int(np.argmax(codes == UNKNOWN))]]
+        if (codes == UNKNOWN).any() and self._unknown is None:
+            first = int(np.argmax(codes == UNKNOWN))
+            row = sum(self._sizes.values()) - len(sets) + int(known[where[first]])
+            self._unknown = labels.tolist()[first], row
         if self.ordered:
             is_class = codes != UNKNOWN
             apart = _distances(sets, known[where][is_class], codes[is_class])
@@ -284,12 +297,9 @@ class SetCounts:
         assert self._vocabulary is not None  # noqa: S101 - there are rows
         classes = self._vocabulary.classes.tolist()
         unknown = self._cell("class", len(classes))[0]
-        if unknown == sum(rows for (_, place), rows in self._cells["class"].items() if place == 0):
-            problem = (
-                f"y: none of its labels, such as {self._unknown[0]!r}, is a class of the sets: every row counts"
-            )
-            way = f"write them as the classes are written ({classes[0]!r})"
-            warnings.warn(MisuseWarning(f"{problem} as missed", way), stacklevel=4)
+        if self._unknown is not None:
+            way = f"write labels as the sets do ({classes[0]!r})"
+            warnings.warn(MisuseWarning(unknown_labels(unknown, *self._unknown), way), stacklevel=4)
         bins = [
             f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}" for low, high in _SIZE_BINS
         ]

@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
     ids, _, _, truth, rng = world(N, 0)
     said = np.where(rng.random((N, 3)) < 0.9, np.array([LABELS.index(t) for t in truth])[:, None], rng.integers(4))
     items, people = np.nonzero(np.ones_like(said))
-    long = {"item": [ids[i] for i in items], "who": people, "label": [LABELS[k] for k in said[items, people]]}
+    long = {"item": [ids[i] for i in items], "who": people, "label": [TEXT[LABELS[k]] for k in said[items, people]]}
     write(place / "votes.csv", long)
     drawn = rng.permutation(N)[:80]
     pq.write_table(

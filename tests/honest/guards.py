@@ -36,7 +36,7 @@ GUARDS = {
     "evidence.verified_rows.warn_outside": "verified labels that are no candidates of their row",
     "labels.spellings.doubt_spellings": "labels in two spellings, or that mean “not known”",
     "labels.votes.doubt_copies": "several answers by one annotator about one row, which count as one",
-    "metrics.SetCounts._truth": "true labels of which none is a class of the sets",
+    "metrics.SetCounts._truth": "true labels that are no class of the sets",
     "metrics.SetSizeScorer.__call__": "settings that fail on candidates, which cannot show coverage",
     "ranks.doubt_level": "a confidence level that looks like an error rate",
     "strategies.corrected.Corrected.calibrate": "candidates that contradict what was stated",

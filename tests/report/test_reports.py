@@ -367,14 +367,16 @@ def test_classes_come_worst_first_with_what_helps_them(rng, tmp_path):
 
 def test_sets_of_anybody_can_be_reported(tmp_path):
     sets = setwise.LabelSets.from_lists([["cat"], [], ["cat", "dog"]], classes=["cat", "dog", "owl"])
-    made = report_sets(tmp_path / "r.html", sets, y=["cat", "dog", "horse"], candidates=sets | sets.fill_empty())
+    made = report_sets(tmp_path / "r.html", sets, y=["cat", "dog", "cat "], candidates=sets | sets.fill_empty())
     text = made.read_text(encoding="utf-8")
     assert "1 of 3 sets contain the true label" in text
+    assert "count as missed (1 of them); the first is &#39;cat &#39; (row 2)." in text
     assert "No guarantee came with these sets" in text
     assert "slider" not in text.split("<script")[0].split("</style>")[1]
     assert 'id="level"' not in text
     assert "at confidence" not in text.split("<script")[0]
-    stated = report_sets(tmp_path / "s.html", sets, y=["cat", "dog", "horse"], confidence_level=0.8)
+    stated = report_sets(tmp_path / "s.html", sets, y=["cat", "dog", "owl"], confidence_level=0.8)
+    assert "in no set at all" not in stated.read_text(encoding="utf-8")
     assert 'At confidence <span data-fact="text">0.80' in stated.read_text(encoding="utf-8")
 
 

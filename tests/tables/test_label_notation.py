@@ -9,9 +9,9 @@ import pytest
 
 from setwise import LabelSets, conformalize
 from setwise.cli.app import run
-from setwise.tables import (
-    read_table,
-)
+from setwise.errors import InputError
+from setwise.tables import read_table
+from setwise.tables.label_notation import decode_labels, encode_labels, match_classes
 from tests.changed_files import NAMES, rows
 
 
@@ -21,6 +21,26 @@ def test_escapes_stay_in_delimited_text(tmp_path):
     assert read_table(tmp_path / "t.csv", truth="y", features=["x"]).truth.tolist() == ["a|b", " owl"]
     beside = {"x": [1, 2], "s": ["a\\sb|c", "c"], "y": ["a\\sb", "c"]}  # a frame that came out of such a file
     assert read_table(beside, candidates="s", truth="y").truth.tolist() == ["a|b", "c"]
+
+
+def test_whole_numbers_of_frames_with_gaps_are_integers_in_every_column():
+    assert decode_labels(["7.0", "-8.0", None, "0"], "|") == [7, -8, None, 0]
+    assert decode_labels(["7.0", "7"], "|") == ["7.0", "7"]
+    assert decode_labels(["7.0", "x"], "|") == ["7.0", "x"]
+    assert decode_labels(encode_labels(["7.0", "8"], "|"), "|") == ["7.0", "8"]
+
+
+def test_a_label_that_is_no_class_is_the_only_class_that_reads_like_it():
+    assert match_classes(["owl", "a|b", "7.0", "true"], ["owl ", "a\\sb", "7", True]) == [
+        "owl ",
+        "a\\sb",
+        "7",
+        True,
+    ]
+    assert match_classes(["owl\t", "owl"], ["owl ", " owl", "ant"]) == ["owl\t", "owl"]  # either could be meant
+    assert decode_labels([" C:\\data", "ant"], "|", ["C:\\data", "ant"]) == ["C:\\data", "ant"]
+    with pytest.raises(InputError, match="is not an escape; write a backslash as"):
+        decode_labels(["C:\\data", "ant"], "|", ["ant"])
 
 
 # ------------------------------------------------------------------------------ true labels that read as classes do

@@ -8,7 +8,7 @@ import pytest
 
 from setwise.cli.app import run
 from setwise.errors import MisuseWarning
-from setwise.tables import DataError, merge_labels
+from setwise.tables import DataError, merge_labels, read_table
 from tests.conftest import check_sentence
 
 ACCEPTED = "id,text,label,confidence\na,x,owl,0.9\nb,y,ant,0.8\n"
@@ -38,6 +38,23 @@ def test_each_row_has_one_label_and_its_source(here):
         "source": ["accepted", "accepted", "verified", "reviewed", "reviewed"],
         "drawn": [None, None, True, False, False],
     }
+
+
+def test_labels_read_back_from_the_final_table_as_they_were_in_every_file(here, capsys):
+    (here / "accepted.csv").write_text("id,label,confidence\na,owl\\b,0.9\nb,\\q7,0.8\n")
+    write = [
+        {"id": "c", "verified": "owl "},
+        {"id": "d", "verified": "back\\slash"},
+        {"id": "e", "verified": "a|b"},
+    ]
+    (here / "verified.jsonl").write_text("".join(json.dumps(row) + "\n" for row in write))
+    (here / "review.csv").write_text("id,rank,label\nf,1, owl\n")
+    (here / "rows.csv").write_text("id\n" + "\n".join("abcdef"))
+    asked = ["merge", "accepted.csv", "verified.jsonl", "review.csv", "--key", "id", "--rows", "rows.csv", "-q"]
+    for name in ("final.csv", "final.tsv", "final.jsonl", "final.parquet"):
+        assert run([*asked, "--out", name]) == 0, capsys.readouterr().err
+        found = read_table(here / name, truth="label", features=(), carry=["id"]).truth
+        assert found.tolist() == ["owl ", "7", "owl ", "back\\slash", "a|b", "owl "]
 
 
 def test_the_table_of_all_rows_gives_columns_and_order(here):

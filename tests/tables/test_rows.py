@@ -1,10 +1,15 @@
+import csv
+import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from setwise import MisuseWarning
+from setwise import MisuseWarning, evaluate
 from setwise.errors import InputError
 from setwise.tables import DataError, RowRequest, VoteColumns, read_rows
 
@@ -105,3 +110,42 @@ def test_arrays_have_no_columns_to_match_by(tmp_path):
 def test_a_table_in_memory_without_rows_is_an_error_that_says_so():
     with pytest.raises(DataError, match="the table: holds no rows"):
         read_rows(RowRequest(source={"x": [], "said": []}, candidates="said"))
+
+
+# ---------------------------------------------------------------- one reading of a label wherever it stands
+
+SPELLED = ["owl ", "C:\\new", "x\\sy", "ant"]  # as exports of other programs hold them
+FORMS = ("csv", "jsonl", "parquet")
+
+
+def exported(path, **columns):
+    """The columns in a file of that format, each label as it is."""
+    rows = list(zip(*columns.values(), strict=True))
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows))
+    else:
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([list(columns), *rows])
+    return path
+
+
+@pytest.mark.parametrize("kind", ["votes", "candidates", "lists"])
+@pytest.mark.parametrize(("form", "other"), [*itertools.product(FORMS, FORMS)])
+def test_labels_are_the_same_wherever_they_stand(tmp_path, kind, form, other):
+    ids, y = [f"r{i}" for i in range(40)], [SPELLED[i % 4] for i in range(40)]
+    said = [SPELLED[(i + (i % 5 == 0)) % 4] for i in range(40)]
+    rows = {"source": exported(tmp_path / "rows.csv", id=ids), "key": "id", "features": ()}
+    if kind == "votes":
+        votes = exported(tmp_path / f"votes.{form}", id=ids, who=["ann"] * 40, said=said)
+        known = {"votes": votes, "vote_columns": VoteColumns(annotator="who", label="said")}
+    else:
+        cells = said if kind == "candidates" or form == "csv" else [[label] for label in said]
+        known = {"labels": exported(tmp_path / f"s.{form}", id=ids, said=cells), "candidates": "said"}
+    known["verified"] = exported(tmp_path / f"verified.{other}", id=ids, verified=y)
+    read = read_rows(RowRequest(**rows, **known))
+    sets = read.answers.candidates() if kind == "votes" else read.answers
+    labels = exported(tmp_path / f"truth.{other}", id=ids, truth=y)
+    truth = read_rows(RowRequest(**rows, labels=labels, truth="truth", classes=sets.classes)).truth
+    assert evaluate(sets, read.truth)["coverage"] == evaluate(sets, truth)["coverage"] == 0.8

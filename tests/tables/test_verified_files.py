@@ -71,7 +71,7 @@ def test_several_exports_are_read_as_one(tmp_path):
     [
         ({"id": ["z"], "verified": ["owl"]}, "no row with id = 'z'"),
         ({"id": ["a", "a"], "verified": ["owl", "wren"]}, "id = 'a' has 2 verified labels; keep one of them"),
-        ({"id": ["a"], "verified": ["Owl"]}, "id = 'a' has the label 'Owl', which is not one of owl, wren"),
+        ({"id": ["a"], "verified": ["Owl"]}, "id = 'a' has the label 'Owl', which is not one of 'owl', 'wren'"),
         ({"id": ["a"], "truth": ["owl"]}, "there is no column 'verified'"),
         ({"name": ["a"], "verified": ["owl"]}, "there is no column 'id'"),
         ({"id": [None], "verified": ["owl"]}, "row 0 has no id"),
@@ -244,7 +244,7 @@ def test_several_right_labels_of_a_file_are_matched_and_none_is_strange():
     options = {"key": "id", "several": True}
     found, _ = read_verified(answers, ["a", "b", "c"], ["owl", "wren"], **options)
     assert found.tolist() == [None, ("owl", "wren"), ("wren",)]
-    with pytest.raises(DataError, match="id = 'b' has the label 'owl', which is not one of wren"):
+    with pytest.raises(DataError, match="id = 'b' has the label 'owl', which is not one of 'wren'"):
         read_verified(answers, ["a", "b", "c"], ["wren"], **options)
 
 

@@ -6,10 +6,7 @@ import pytest
 from setwise import Votes
 from setwise.cli.app import run
 from setwise.errors import DataError
-from setwise.tables import (
-    read_votes,
-    write_votes,
-)
+from setwise.tables import from_annotators_long, from_annotators_wide, read_table, read_votes, write_votes
 
 FULL = Votes.from_table(
     {
@@ -86,6 +83,31 @@ def test_names_that_read_as_the_same_number_or_as_nothing_stay_apart(suffix, val
     votes = Votes.from_table({"item": values, "annotator": values, "label": ["a", "b"]})
     write_votes(tmp_path / f"votes.{suffix}", votes)
     assert read_votes(tmp_path / f"votes.{suffix}") == votes
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_labels_come_back_from_votes_as_from_every_other_column(suffix, tmp_path):
+    labels = ["owl ", "C:\\new", "x\\sy", "a|b", "7", "8.0", "[a]", " ", "line\nfeed"]
+    votes = Votes.from_table({"item": [*range(9)], "annotator": ["x"] * 9, "label": labels})
+    path = tmp_path / f"votes.{suffix}"
+    write_votes(path, votes)
+    assert read_votes(path) == read_votes(path, classes=votes.classes) == votes
+    assert from_annotators_long(path).votes == votes
+    truth = read_table(path, truth="label", features=(), carry=["item", "annotator"]).truth
+    assert truth.tolist() == labels
+
+
+def test_a_backslash_that_starts_no_escape_is_named_with_its_row(tmp_path):
+    (tmp_path / "v.csv").write_text("item,annotator,label\n1,x,owl\n2,x,C:\\data\n")
+    for read in (from_annotators_long, read_votes):
+        with pytest.raises(
+            DataError, match=r"v.csv, column 'label': row 1 has the label 'C:\\\\data', where \\d is"
+        ):
+            read(tmp_path / "v.csv")
+    (tmp_path / "w.csv").write_text("id,x,y\n1,owl,ant\n2,,C:\\data\n")
+    with pytest.raises(DataError, match=r"w.csv: row 1 has the label 'C:\\\\data'"):
+        from_annotators_wide(tmp_path / "w.csv", ids="id")
+    assert from_annotators_wide({"x": ["C:\\data"]}).candidates.to_lists() == [["C:\\data"]]
 
 
 def test_labels_with_zeros_in_front_and_labels_like_na_stay_apart(tmp_path):

@@ -102,8 +102,6 @@ def _show(screen: Screen, result: dict[str, Any]) -> None:
             screen.say(f"class {name!r}: coverage {cell['coverage']:.4f}{between} on {cell['n']:,} rows")
         if len(shown) < (classes := len(result["by_class"])):
             screen.say(f"these are the {_WORST} of {classes:,} classes that are covered least")
-        if result["unknown_labels"]:
-            screen.say(f"{result['unknown_labels']:,} true labels are in no set at all, and count as missed")
     _show_order(screen, result)
     for name, text in {
         "all_candidates_rate": "sets that contain all candidates",

@@ -53,7 +53,7 @@ def merge(
     files = [(text.files(path), column) for path, column in map(opt.file_and_column, file)]
     with screen.working(f"merging {len(files)} files"):
         final = merge_labels(files, key=key, rows=table, answer=name, separator=separator, from_name=from_name)
-        write_rows(out, final)
+        write_rows(out, final | {name: final[name].to_pylist()}, labels=[name], separator=separator)
     counts = Counter(final["source"].to_pylist())
     told = ", ".join(f"{counts[source]:,} {source}" for source in ("accepted", "verified", "reviewed"))
     screen.say(f"{counts.total():,} rows have one label each: {told}")

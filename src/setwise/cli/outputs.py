@@ -52,13 +52,15 @@ def write_rows(
     label: tuple[str, Any] | None = None,
     confidence: Any = None,
     more: Mapping[str, Any] | None = None,
+    labels: Sequence[str] = (),
     separator: str = "|",
     from_name: str | None = None,
     to_name: str = "text",
 ) -> None:
     """Writes rows with a label each (its column's name, and labels or None), its confidence, and `more` columns.
 
-    A file that ends in .json holds tasks for Label Studio, in which the label is a prediction.
+    `labels` names lists of labels among these. A file that ends in .json holds tasks for Label Studio, in which the
+    label is a prediction.
     """
     added = {} if label is None else {label[0]: label[1], "confidence": confidence}
     added |= more or {}
@@ -67,9 +69,9 @@ def write_rows(
         write_tasks(out, {**columns, **(more or {})}, *proposed, from_name=from_name or "choice", to_name=to_name)
         return
     with writing(out, separator=separator) as writer:
-        if label is not None:
-            added[label[0]] = writer.label_column(label[1])
-        writer.append_columns({**columns, **added})
+        every = {**columns, **added}
+        named = labels if label is None else [label[0], *labels]
+        writer.append_columns({**every, **{name: writer.label_column(every[name]) for name in named}})
 
 
 @contextmanager

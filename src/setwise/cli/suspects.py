@@ -67,7 +67,7 @@ def suspects(
         found = find(labels, rows.truth, rows.votes, max_false=max_false, random_state=random_state, **known)
     refuse_taken(names, ["proposed", "suspicion"])
     more = {"proposed": found.proposed.tolist(), "suspicion": found.suspicion}
-    write_rows(out, take(columns, found.rows), more=more)
+    write_rows(out, take(columns, found.rows), more=more, labels=["proposed"], separator=about.separator)
     screen.show(found)
     screen.say("", f"saved to {out} ({len(found):,} rows, the most suspect first)")
     screen.emit(

@@ -270,9 +270,9 @@ class _Seen:
 
     @classmethod
     def of(cls, cells: Ints) -> _Seen:
-        return cls(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64), cells).counted()
+        return cls(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64), cells).count()
 
-    def counted(self) -> _Seen:
+    def count(self) -> _Seen:
         """The same with all rows counted."""
         cells = np.union1d(self.cells, self.recent)
         old = self.below[np.searchsorted(self.cells, cells, side="right")]
@@ -288,7 +288,7 @@ class _Seen:
         equal = self.below[high] - self.below[low] + ((recent == x[:, None]) & earlier).sum(axis=1) + 1
         p: Floats = (below + noise * equal) / (self.below[-1] + len(self.recent) + np.arange(1, len(x) + 1))
         seen = _Seen(self.cells, self.below, recent)
-        return (seen if len(recent) < _BLOCK else seen.counted()), p
+        return (seen if len(recent) < _BLOCK else seen.count()), p
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +334,7 @@ class _Game:
 
     def to_arrays(self) -> dict[str, Array]:
         """What is kept in a file."""
-        seen = [each.counted() for each in self.seen]
+        seen = [each.count() for each in self.seen]
         return {
             "capital": self.capital,
             "invested": self.invested,

@@ -13,6 +13,7 @@ from setwise.evidence.row_facts import categories
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector
+from setwise.metrics import unknown_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,7 @@ class Rows:
     vocabulary: Vocabulary
     y: Array | None = None
     codes: Ints | None = None
+    unknown: str | None = None  # of true labels outside the classes
     candidates: LabelSets | None = None
     features: Any = None
     images: Any = None
@@ -55,6 +57,10 @@ class Rows:
         if truth is not None and codes is not None and codes.max(initial=MISSING) == UNKNOWN:
             problem = f"y: none of its labels, such as {truth.tolist()[codes.argmax()]!r}, is a class of the sets"
             raise InputError(problem, f"write them as the classes are written ({vocabulary.classes.tolist()[0]!r})")
+        unknown, strange = None, np.flatnonzero(codes == UNKNOWN)
+        if truth is not None and len(strange):
+            row = int(strange[0])
+            unknown = unknown_labels(len(strange), truth.tolist()[row], row)
         sets = None
         if candidates is not None:
             sets = as_candidates(candidates, len(vocabulary), vocabulary.classes)
@@ -66,7 +72,7 @@ class Rows:
                 check_length(name, value.shape[0], n, "rows of the report")
         category = None if by is None else categories(by, n)
         group = None if groups is None else np.unique(categories(groups, n, "groups"), return_inverse=True)[1]
-        return cls(n, np.arange(n), vocabulary, truth, codes, sets, by=category, group=group, **known)
+        return cls(n, np.arange(n), vocabulary, truth, codes, unknown, sets, by=category, group=group, **known)
 
     @property
     def is_sample(self) -> bool:

@@ -367,6 +367,7 @@ def _write(
         "n": len(rows.numbers),
         "total": rows.total,
         "known": known,
+        "unknown": rows.unknown,
         "n_classes": len(classes),
         "bins": size_bins(len(classes))[1],
         "strategies": strategies,

@@ -46,14 +46,12 @@ TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
 """Notes of a column: its vocabulary, and that its lists hold labels in the notation of delimited text."""
 DELIMITED = b"setwise.delimited"
-"""A note of a table that comes from delimited text, whose labels may be written with escapes."""
+"""A note of a table that comes from delimited text."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
 _HEAD = 2**20  # bytes of JSON lines whose fields are the columns
 _ROWS = 2**14
 _EXACT = 2**53  # below it a float holds every integer
-# numbers as they are written, not 007, +7, -0, 1e3, 0x1 or 0.50; but 8.0, as frames with gaps write 8
-_PLAIN = r"^(((0|-?[1-9][0-9]*)(\.0)?)|(-?(0|[1-9][0-9]*)\.[0-9]*[1-9]))?$"
-_LONG = r"^-?[0-9.]{17}"  # more digits than a float holds
+_PLAIN = r"^(0|-?[1-9][0-9]*)?$"
 _NO_NUMBER = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (.*)")
 _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
@@ -70,39 +68,25 @@ def arrow_table(source: Any, *, text: Collection[str] = ()) -> Any:
     return parts[0] if len(parts) == 1 else _concatenate(parts, files)
 
 
-def as_written(
-    source: Any, *, ids: Collection[str] = (), labels: Collection[str] = (), text: Collection[str] = ()
-) -> Any:
-    """Reads a table without merging values that are written differently: "007" is not 7.
+def as_written(source: Any, *, ids: Collection[str] = (), text: Collection[str] = ()) -> Any:
+    """Reads a table without merging identifiers that are written differently: "007" is not 7.
 
-    A column of a text file becomes numbers only if every cell is empty or a plain number: not 007, 1e3 or NA.
-    Columns in `ids` must be whole numbers. All other columns stay text, dates and booleans too. If one column in
-    `labels` is text, all of them are. `text` is as in `arrow_table`.
+    A column `ids` of a text file becomes numbers only if every cell is empty or a plain whole number: not 007, 1e3
+    or 8.0. `text` is as in `arrow_table`.
     """
-    table = arrow_table(source, text=[*text, *ids, *labels])
-    if DELIMITED not in (table.schema.metadata or {}):
-        return table
-    there, decimal = [name for name in table.column_names if name not in text], table_files(source).decimal or "."
-    read = {name: _plain_numbers(table[name], decimal, whole=name in ids) for name in {*ids, *labels} & {*there}}
-    mixed = any(name in table.column_names and read.get(name) is None for name in labels)
-    for name, values in read.items():
-        if values is not None and not (mixed and name in labels):
-            table = table.set_column(table.column_names.index(name), name, values)
+    table = arrow_table(source, text=[*text, *ids])
+    for name in {*ids} & {*table.column_names} if is_delimited(table) else ():
+        cells = pc.utf8_trim(table[name], " \t")
+        if pc.all(pc.match_substring_regex(cells, _PLAIN)).as_py():
+            with contextlib.suppress(pa.ArrowInvalid):  # which holds no number of 20 digits
+                numbers = pc.if_else(pc.equal(cells, ""), None, cells).cast(pa.int64())
+                table = table.set_column(table.column_names.index(name), name, numbers)
     return table
 
 
-def _plain_numbers(column: Any, decimal: str, *, whole: bool) -> Any:
-    """The numbers that a column of text holds, if each is written as one and no two texts are one number."""
-    texts = pc.replace_substring(pc.utf8_trim(column, " \t"), decimal, ".")
-    if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
-        return None
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    try:
-        return texts.cast(pa.int64())
-    except pa.ArrowInvalid:
-        numbers = texts.cast(pa.float64())
-    merged = len(pc.unique(texts)) > len(pc.unique(numbers))  # 8 and 8.0
-    return None if whole or merged or pc.any(pc.match_substring_regex(texts, _LONG)).as_py() else numbers
+def is_delimited(table: Any) -> bool:
+    """Whether a table comes from delimited text, where all labels are in the notation of `label_notation`."""
+    return DELIMITED in (table.schema.metadata or {})
 
 
 def arrow_batches(

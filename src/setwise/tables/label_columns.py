@@ -90,7 +90,7 @@ class LabelReader:
     def right_labels(self, column: Any) -> Array:
         """All right labels of each row as a tuple, in an array of objects; None where they are not known."""
         labels, codes, sizes, absent = self._pieces_of(self.as_lists(column))
-        found, end = match_classes(labels, self.classes), np.cumsum(sizes)
+        found, end = match_classes(labels, self.classes, self.separator), np.cumsum(sizes)
         rows = np.full(len(sizes), None, dtype=object)
         for row in np.flatnonzero(~absent).tolist():
             rows[row] = tuple(found[code] for code in codes[end[row] - sizes[row] : end[row]])
@@ -107,6 +107,18 @@ class LabelReader:
                 f"{self.where}: a true label is one label per row, but this column holds lists",
                 Remedy("candidates", None, "for a column of candidate sets"),
             )
+        labels, codes, absent = self.singles(column, verbatim=verbatim)
+        vocabulary = Vocabulary.infer(labels)
+        if not absent.any():
+            return vocabulary.classes[vocabulary.encode(labels)[codes]]
+        truth = np.full(len(absent), None, dtype=object)
+        distinct = np.empty(len(labels), dtype=object)
+        distinct[:] = labels
+        truth[~absent] = distinct[codes]
+        return truth
+
+    def singles(self, column: Any, *, verbatim: bool = False) -> tuple[list[Any], Ints, Bools]:
+        """The distinct labels of a column of one label per row, the codes of rows with one, and which have none."""
         known, array = Vocabulary.or_none(self.classes), one_chunk(column)
         if is_text(column.type):
             text = array.cast(pa.large_string())
@@ -114,16 +126,9 @@ class LabelReader:
             named = verbatim and known is not None and "" in known.classes.tolist()
             array = text if named else pc.if_else(blank, None, text)
         labels, codes, sizes, absent = _singles(array, self.where)
-        if is_text(column.type):
-            labels = match_classes(labels, known) if verbatim else self.decode(labels, codes, sizes)
-        vocabulary = Vocabulary.infer(labels)
-        if not absent.any():
-            return vocabulary.classes[vocabulary.encode(labels)[codes]]
-        truth = np.full(len(sizes), None, dtype=object)
-        distinct = np.empty(len(labels), dtype=object)
-        distinct[:] = labels
-        truth[~absent] = distinct[codes]
-        return truth
+        if is_text(column.type) and not verbatim:
+            return self.decode(labels, codes, sizes), codes, absent
+        return match_classes(labels, known, self.separator), codes, absent
 
     def as_lists(self, column: Any) -> Any:
         """Converts a column to lists if it holds lists in another form; returns any other column as it is.
@@ -179,7 +184,13 @@ class LabelReader:
     def _sets_of(self, labels: list[Any], codes: Ints, sizes: Ints, absent: Bools) -> LabelSets:
         with reading_from(self.where):
             return LabelSets.from_codes(
-                labels, codes, sizes, self.classes, absent=absent, missing=self.missing, first_row=self.first_row
+                match_classes(labels, self.classes, self.separator),
+                codes,
+                sizes,
+                self.classes,
+                absent=absent,
+                missing=self.missing,
+                first_row=self.first_row,
             )
 
 

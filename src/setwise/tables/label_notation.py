@@ -1,7 +1,8 @@
-r"""Labels as delimited text, such as ``cat|dog``, so that any label comes back exactly as it was.
+r"""Labels as text, such as ``cat|dog``, so that any label comes back exactly as it was.
 
-Inside a label, a backslash starts an escape. No escape contains the separator itself, so a column can be split
-before it is decoded, and only its distinct labels are decoded:
+All columns of labels in text files are read and written so: candidates, votes, true and verified labels. Blanks at
+the edges of a label are trimmed, and a backslash in it starts an escape. No escape contains the separator itself,
+so a column can be split before it is decoded, and only its distinct labels are decoded:
 
 ======== =====================================================
 ``\\``   a backslash
@@ -13,7 +14,8 @@ before it is decoded, and only its distinct labels are decoded:
 ``\j7``  the JSON value 7, among labels that are text
 ======== =====================================================
 
-Bare labels are integers if every bare label of the column is one, and text otherwise. An empty cell has no labels.
+Bare labels are integers if every bare label of the column is one (or ``7.0``, as frames with gaps write 7, but not
+both), and text otherwise. An empty cell has no labels. A label that is no class but reads like one is that class.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(rf"({_INTEGER.pattern})(\.0)?")
 _ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
-_BLANKS = " \t"
+_BLANKS, _BOOLEANS = " \t", ("True", "False")
 
 
 class TokenError(InputError):
@@ -78,36 +82,58 @@ def decode_labels(
     (['cat', '7'], [8, 7], ['8', 7])
     """
     bare = {text.strip(_BLANKS) for text in texts if text is not None and not (escapes and "\\" in text)}
-    numbers = all(_INTEGER.fullmatch(text) for text in bare)
-    labels = [
-        None if text is None else _decode(text, i, separator, numbers, escapes) for i, text in enumerate(texts)
-    ]
-    return match_classes(labels, classes)
+    numbers = all(map(_WHOLE.fullmatch, bare)) and len({text.removesuffix(".0") for text in bare}) == len(bare)
+    known = set() if classes is None else {*_list(classes)}
+
+    def decode(position: int, text: str) -> Any:
+        try:
+            return _decode(text, position, separator, numbers, escapes)
+        except TokenError:
+            if text.strip(_BLANKS) in known:
+                return text.strip(_BLANKS)
+            raise
+
+    labels = [None if text is None else decode(position, text) for position, text in enumerate(texts)]
+    return match_classes(labels, classes, separator)
 
 
-def match_classes(labels: Sequence[Any], classes: Classes) -> list[Any]:
-    """Replaces labels that are not classes but read like one (``7`` or ``7.0`` for "7") by that class.
+def match_classes(labels: Sequence[Any], classes: Classes, separator: str = "|") -> list[Any]:
+    r"""Replaces each label that is not a class by the one class that reads like it, if there is one.
 
-    Frames write integers beside gaps as ``7.0``, and tables write True as ``true``.
+    Labels read alike that differ in blanks at the edges, in how the notation writes them, or in type: frames write
+    integers beside gaps as ``7.0``, and tables write True as ``true``.
 
     >>> match_classes(["7", "8.0", "9", None], [7, 8])
     [7, 8, '9', None]
+    >>> match_classes(["owl ", "a|b"], ["owl", r"a\sb"])
+    ['owl', 'a\\sb']
     """
-    if classes is None:
+    known = [] if classes is None else _list(classes)
+    exact = {None, *known}
+    if classes is None or all(label in exact for label in labels):
         return list(labels)
-    known = classes.classes.tolist() if isinstance(classes, Vocabulary) else list(classes)
-    exact = set(known)
-    named: dict[str, Any] = {str(label).lower(): label for label in known if isinstance(label, bool)}
-    named |= {str(label): label for label in known}
+    alike: dict[str, list[Any]] = {}
+    for label in known:
+        alike.setdefault(_plain(label, separator), []).append(label)
 
     def match(label: Any) -> Any:
-        if label is None or label in exact:
-            return label
-        text = str(label)
-        whole = text.removesuffix(".0")
-        return named.get(text, named.get(whole, label) if _INTEGER.fullmatch(whole) else label)
+        found = [] if label in exact else alike.get(_plain(label, separator), [])
+        return found[0] if len(found) == 1 else label
 
     return [match(label) for label in labels]
+
+
+def _list(classes: Vocabulary | Iterable[Any]) -> list[Any]:
+    return classes.classes.tolist() if isinstance(classes, Vocabulary) else list(classes)
+
+
+def _plain(label: Any, separator: str) -> str:
+    """What a label reads like, however it is written."""
+    text = str(label)
+    with suppress(TokenError):
+        text = str(_decode(text, 0, separator, numbers=False, escapes=True))
+    text = text.strip(_BLANKS)
+    return text.removesuffix(".0") if _WHOLE.fullmatch(text) else text.lower() if text in _BOOLEANS else text
 
 
 def _encode(label: Any, separator: str) -> str:
@@ -115,7 +141,7 @@ def _encode(label: Any, separator: str) -> str:
         if not isinstance(label, (int, float)):
             raise TypeError(f"labels: {label!r} is neither text nor a number; name the classes with text.")
         return "\\j" + json.dumps(label)
-    if _INTEGER.fullmatch(label):
+    if _WHOLE.fullmatch(label):
         return "\\q" + label
     text = label.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
     text = text.replace(separator, "\\s")
@@ -133,7 +159,7 @@ def _decode(text: str, position: int, separator: str, numbers: bool, escapes: bo
     if not text:
         raise TokenError(position, "has an empty label between separators (an empty label is written \\e)")
     if not escapes or "\\" not in text:
-        return int(text) if numbers else text
+        return int(text.removesuffix(".0")) if numbers else text
     if text == "\\e":
         return ""
     if text.startswith("\\q"):

@@ -19,6 +19,7 @@ from setwise.tables.arrow_reading import absent_column, arrow_table, column_name
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.key_join import key_column
 from setwise.tables.label_columns import one_chunk
+from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import names_files, source_name
 from setwise.tables.verified_files import Answers, read_answers
 
@@ -70,28 +71,27 @@ def merge_labels(
     (['owl', 'ant', 'owl'], ['accepted', 'accepted', 'verified'])
     """
     parts = _read_all(files, key, {"separator": separator, "from_name": from_name})
-    spelled = {
-        str(label): label
+    classes = dict.fromkeys(
+        label
         for _, part in parts
         for label in part.labels.tolist()
         if not (isinstance(label, str) or is_missing(label))
-    }
+    )
     found: dict[str, tuple[Any, str, str]] = {}
     listed: dict[str, str] = {}
     reviewed: dict[str, str] = {}
     for where, part in parts:
-        for row, (name, label, source) in enumerate(
-            zip(part.keys.tolist(), part.labels.tolist(), part.sources, strict=True)
-        ):
+        own = match_classes([None if is_missing(one) or one == "" else one for one in part.labels], [*classes])
+        classes |= dict.fromkeys(label for label in own if label is not None)
+        for row, (name, one, source) in enumerate(zip(part.keys.tolist(), own, part.sources, strict=True)):
             text, place = _text(name), f"{where}: row {row} ({key} = {name!r})"
             if not text:
                 raise DataError(f"{where}: row {row} has no {key}", "give it one")
             listed.setdefault(text, place)
             if source == "reviewed":
                 reviewed.setdefault(text, place)
-            if is_missing(label) or label == "":
+            if one is None:
                 continue
-            one = spelled.get(str(label), label)
             before, first, there = found.get(text, (one, source, place))
             if before != one:
                 problem = f"{place} has the label {one!r}, but {there} has {before!r}"

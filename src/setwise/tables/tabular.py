@@ -16,7 +16,6 @@ from setwise.labels.votes import Votes
 from setwise.learn.feature_frame import FeatureFrame, Impute
 from setwise.tables.arrow_reading import (
     CLASSES,
-    DELIMITED,
     ENCODED,
     absent_column,
     arrow_batches,
@@ -24,6 +23,7 @@ from setwise.tables.arrow_reading import (
     batches_with_origin,
     column_names,
     has_rows,
+    is_delimited,
     is_table,
 )
 from setwise.tables.features import Categories, read_features
@@ -306,7 +306,7 @@ def _in_notation(table: Any, layout: Layout, sets: LabelSets | None) -> bool:
     mixed = isinstance(vocabulary, Vocabulary) and vocabulary.classes.dtype == object
     named = layout.candidates if isinstance(layout.candidates, str) else None
     beside = named in table.column_names and is_text(table.schema.field(named).type)
-    return beside or mixed or DELIMITED in (table.schema.metadata or {})
+    return beside or mixed or is_delimited(table)
 
 
 def _read_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:

@@ -85,7 +85,7 @@ def read_verified(
     ]
     strange, label = next(((place, label) for place, label in each if label not in labels), (None, None))
     if strange is not None:
-        names = join_names([*map(str, classes)], _SHOWN)
+        names = join_names([*map(repr, classes)], _SHOWN)
         said = f"{key} = {found.keys[strange]!r} has the label {label!r}"
         ways = "correct it", Remedy("classes", None, "to list all labels")
         raise DataError(f"{where}: {said}, which is not one of {names}", *ways)

@@ -11,13 +11,15 @@ from setwise._arrays import Array
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.arrow_reading import as_written
-from setwise.tables.label_notation import match_classes
+from setwise.tables.arrow_reading import as_written, is_delimited
+from setwise.tables.label_columns import LabelReader
 from setwise.tables.set_files import set_writer
 
 
 def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     """Writes the columns of `Votes.to_columns` as .csv, .tsv, .jsonl, .parquet, .feather or .arrow.
+
+    In text files labels are in the notation of `setwise.tables.label_notation`.
 
     Examples
     --------
@@ -32,7 +34,7 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     """
     columns = {name: _column(name, values) for name, values in votes.to_columns().items()}
     with set_writer(path) as writer:
-        writer.append_columns(columns)
+        writer.append_columns(columns | {"label": writer.label_column(columns["label"].to_pylist())})
 
 
 def _column(name: str, values: Array) -> Any:
@@ -49,15 +51,12 @@ def read_votes(path: Any, *, classes: Classes = None) -> Votes:
     A file holds only the labels that occur; `classes` restores the others and their order.
     """
     classes = Vocabulary.or_none(classes)
-    names = [] if classes is None else classes.classes.tolist()
-    text = ["label"] if names and all(isinstance(label, str) for label in names) else []
-    table = as_written(path, ids=["item", "annotator"], labels=["label"], text=text)
+    table = as_written(path, ids=["item", "annotator"], text=["label"])
     found = {name: name if name in table.column_names else None for name in ("annotator", "weight", "against")}
     annotator, weight, against = found.values()
     with reading_from(str(path)):
         columns = {name: table[name].to_pylist() for name in table.column_names}
-        given = [
-            None if label == "" else label for label in columns.get("label", [])
-        ]  # text files have no missing values
-        columns["label"] = match_classes(given, classes)
+        if "label" in columns:
+            reader = LabelReader(f"{path}, column 'label'", classes=classes)
+            columns["label"] = reader.truth(table["label"], verbatim=not is_delimited(table))
         return Votes.from_table(columns, annotator=annotator, weight=weight, against=against, classes=classes)

@@ -14,9 +14,9 @@ from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, Vocabulary, is_missing
 from setwise.labels.votes import Votes, doubt_copies
-from setwise.tables.arrow_reading import absent_column, arrow_table, as_written
+from setwise.tables.arrow_reading import absent_column, arrow_table, as_written, is_delimited
 from setwise.tables.importers.imported import Imported, id_array
-from setwise.tables.label_columns import distinct, one_chunk
+from setwise.tables.label_columns import LabelReader, distinct, one_chunk
 from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import source_name
 
@@ -69,7 +69,7 @@ def from_annotators_long(
     """
     where = source_name(table)
     named = ((item,) if item else _ITEM, (annotator,) if annotator else _ANNOTATOR, (label,) if label else _LABEL)
-    lines = as_written(table, ids=[*named[0], *named[1]], labels=named[2])
+    lines = as_written(table, ids=[*named[0], *named[1]], text=named[2])
     there = lines.column_names
     item, annotator, label = (next((name for name in names if name in there), names[0]) for names in named)
     roles = {"item": item, "annotator": annotator, "label": label, **({"weight": weight} if weight else {})}
@@ -82,19 +82,19 @@ def from_annotators_long(
         raise DataError(f"{where}: the column {twice!r} is named twice; name another column for one of them.")
     values, rows = distinct(one_chunk(lines[item]))
     annotators, who = distinct(one_chunk(lines[annotator]))
-    labels, codes = distinct(one_chunk(lines[label]))
-    labels = _tidy(labels)
-    given = np.array([value is not None for value in labels], dtype=bool)[codes]
+    classes = Vocabulary.or_none(classes)
+    reader = LabelReader(f"{where}, column {label!r}", classes=classes)
+    labels, codes, absent = reader.singles(lines[label], verbatim=not is_delimited(lines))
+    given = ~absent
     _refuse_gaps(rows, values, np.ones_like(given), f"{where}: row", item)
     _refuse_gaps(who, annotators, given, f"{where}: row", annotator)
     ids = frozen(id_array(values))
     with reading_from(where):
-        classes = Vocabulary.or_none(classes)
         votes = Votes.from_codes(
             len(values),
             rows[given],
-            match_classes(labels, classes),
-            codes[given],
+            labels,
+            codes,
             annotators,
             who[given],
             None if weight is None else _weights(lines[weight], weight)[given],
@@ -132,7 +132,7 @@ def from_annotators_wide(
     where = source_name(table)
     names = arrow_table(table).column_names
     named = [name for name in names if name != ids] if annotators is None else list(annotators)
-    lines = as_written(table, ids=[ids] if ids else [], labels=[name for name in named if name in names])
+    lines = as_written(table, ids=[ids] if ids else [], text=[name for name in named if name in names])
     for name in [*named, *([ids] if ids else [])]:
         if name not in names:
             raise absent_column(name, names, where)
@@ -148,6 +148,9 @@ def from_annotators_wide(
     with reading_from(where):
         classes = Vocabulary.or_none(classes)
         labels = match_classes([*position], classes)
+        if is_delimited(lines):
+            reader, given = LabelReader(where, classes=classes), codes.T >= 0
+            labels = reader.decode([*position], codes.T[given], given.sum(axis=1))
         votes = Votes.from_codes(n, row, labels, codes[who, row], named, who, classes=classes, items=identifiers)
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
@@ -156,7 +159,7 @@ def from_annotators_wide(
 
 def _tidy(values: list[Any]) -> list[Any]:
     """Labels, with None for no vote, and with integers for floats such as 7.0, as frames with gaps write them."""
-    known = [None if is_missing(value) or value == "" else value for value in values]
+    known = [None if is_missing(value) or str(value).strip(" \t") == "" else value for value in values]
     floats = [value for value in known if isinstance(value, float)]
     whole = all(value.is_integer() for value in floats)
     return [int(value) if whole and isinstance(value, float) else value for value in known]
