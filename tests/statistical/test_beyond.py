@@ -128,7 +128,7 @@ def test_thresholds_are_not_too_small_on_average_as_the_first_that_reach_the_lev
     assert np.mean([uniform_coverages(*case, 100, 1.0).mean() for case in cases]) > LEVEL - 0.004
 
     def first_crossing(steps):
-        thresholds, (total,) = curves.step_sums(steps, curves._new_extremes)
+        thresholds, (total,) = curves.step_sums(steps)
         return thresholds, np.maximum.accumulate(total / (steps.d.sum() + 1))
 
     monkeypatch.setattr(curves, "_on_average", first_crossing)
