@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from setwise.evidence.score_table import ScoreTable, row_order
+from setwise.errors import InputError
+from setwise.evidence.score_table import ScoreTable, check_unchanged, row_order
 from setwise.row_noise import uniforms
 from tests.conftest import simplex
 from tests.test_scores import ALL_SCORES
@@ -33,3 +34,14 @@ def test_a_block_has_the_scores_of_its_rows(score, dtype, rng):
     assert np.array_equal(table[10:30], whole[10:30])
     chosen = np.array([4, 4, 49, 0])
     assert np.array_equal(np.asarray(table.take(chosen)), whole[chosen])
+
+
+def test_probabilities_that_were_changed_are_noticed_whatever_their_layout(rng):
+    p = simplex(rng, 50, 6)
+    for given_ in (p, np.asfortranarray(p), p[::2]):
+        table = ScoreTable(ALL_SCORES[0], given_)
+        assert check_unchanged(table) is table
+        given_[[3, 4]] = given_[[4, 3]]
+        with pytest.raises(InputError, match="changed after"):
+            check_unchanged(table)
+    assert check_unchanged(p) is p

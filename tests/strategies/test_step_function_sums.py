@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from setwise import Calibration, LabelSets, _arrays, conformalize, diagnose
+from setwise.errors import InputError
 from setwise.strategies import Corrected
 from setwise.strategies import step_function_sums as step_sums
 from setwise.strategies.curves import Curve, _factors
@@ -143,16 +144,17 @@ def test_no_table_of_scores_is_made(rng):
     assert largest < values.nbytes + 0.75 * p.nbytes
 
 
-def test_a_calibration_does_not_change_with_the_array_it_was_given(rng, tmp_path):
+def test_probabilities_that_were_changed_after_calibration_are_refused(rng, tmp_path):
     p = simplex(rng, 300, 4)
     mask = candidates_from(rng, labels_from(rng, p), 4)
     calibration = conformalize(p, mask, "corrected", assume="uniform")
-    said, limit = str(calibration.guarantee(0.8)), calibration.threshold(0.8)
-    p[:] = p[:, ::-1].copy()
     calibration.save(tmp_path / "cal")
-    loaded = Calibration.load(tmp_path / "cal")
-    assert str(calibration.guarantee(0.8)) == said == str(loaded.guarantee(0.8))
-    assert calibration.threshold(0.8) == limit == loaded.threshold(0.8)
+    limit = calibration.threshold(0.8)
+    p[7] = p[7, ::-1].copy()
+    for work in (lambda: calibration.guarantee(0.8), lambda: calibration.save(tmp_path / "other")):
+        with pytest.raises(InputError, match="changed after it was calibrated on"):
+            work()
+    assert calibration.threshold(0.8) == limit == Calibration.load(tmp_path / "cal").threshold(0.8)
 
 
 def test_sums_are_those_of_all_entries_whatever_the_blocks(rng, monkeypatch):

@@ -220,7 +220,7 @@ class NewRows:
     @lazy
     def predicted(self) -> Proposals:
         """The most probable label of each row, and its probability."""
-        return self.probabilities.proposed
+        return self.probabilities.proposed.found
 
     @property
     def posterior_off(self) -> float:

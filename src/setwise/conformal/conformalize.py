@@ -68,7 +68,9 @@ def conformalize(
     probabilities
         (n, K) class probabilities of a model that was not trained on these rows; for many classes, `TopK`. A torch
         tensor on a GPU stays there, for strategies that rank scores (``"max"``, ``"min"``, ``"mean"``,
-        ``"mixture"``, ``"all"``). Strategies that use all labels keep a copy of the array.
+        ``"mixture"``, ``"all"``). The array is kept without a copy until a comparison, a triage of new rows or a
+        file needs the most probable labels; strategies that use all labels keep it for good. If it was changed in
+        the meantime, an error says so.
     candidates
         One set of labels per row: `LabelSets`, a boolean mask, a label vector or lists of labels; or `Votes`, every
         one of which is used. Labels other than 0..K−1 need a declared vocabulary.
@@ -153,7 +155,7 @@ def conformalize(
     }
     check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids, **given)
     score = as_score(conformity_score)
-    rows = read_probabilities(probabilities, score.domain, device=on_device(probabilities))
+    rows = read_probabilities(probabilities, score.domain, device=on_device(probabilities), later=True)
     n, k = rows.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
@@ -162,7 +164,7 @@ def conformalize(
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if frame_columns(probabilities) or column_numbers(probabilities):
-        rows = read_probabilities(probabilities, score.domain, k, sets.classes)
+        rows = read_probabilities(probabilities, score.domain, k, sets.classes, later=True)
     needed = read_truth(truth)
     facts = RowFacts.read(n, sets.vocabulary, **given, truth=needed)
     if votes is not None:

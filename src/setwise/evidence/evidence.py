@@ -22,6 +22,7 @@ from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.probabilities.base import Probabilities
 from setwise.probabilities.dense import TOLERANCE
+from setwise.probabilities.kept_arrays import LaterProposals
 from setwise.probabilities.proposed_labels import Proposals, most_probable
 from setwise.scores import Score
 
@@ -86,7 +87,7 @@ class Evidence(LastingFacts):
     truth: Annotated[Floats | None, Column("f", gaps=True)] = None
     held: Annotated[Bools | None, Column("b")] = None
     model: Annotated[
-        Proposals | None,
+        Proposals | LaterProposals | None,
         {"predicted": Column("iu", 0, labels=True), "confidence": Column("f", 0, _MOST)},
     ] = None
     label: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None
@@ -237,7 +238,7 @@ def gather(
         share=_shares(probabilities.values_of(candidates), candidates) if "share" in needs else None,
         backing=_backing(facts.votes, candidates) if "backing" in needs and facts.votes is not None else None,
         posterior=facts.posterior if "posterior" in needs else None,
-        table=ScoreTable(score, probabilities.array.copy(), u) if "table" in needs else None,
+        table=ScoreTable(score, probabilities.array, u) if "table" in needs else None,
         named=candidates.to_mask() if "table" in needs else None,
         total=probabilities.totals() if "total" in needs else None,
         truth=truth,

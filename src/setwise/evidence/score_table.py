@@ -6,26 +6,32 @@ array.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
+from setwise.probabilities.kept_arrays import Digest
 from setwise.ranks import sortable_bits
 from setwise.scores import LAC, Score
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """The (n, K) scores of rows by their probabilities; a block of rows is scored when it is read.
+    """The (n, K) scores of rows whose probabilities are kept as they were given, without a copy.
 
-    `u` is the noise of the rows, where the score is randomised.
+    A block of rows is scored when it is read. `u` is the noise of the rows, where the score is randomised. By the
+    `digest` of the probabilities it is seen whether whoever gave them changed them since (`check_unchanged`).
     """
 
     score: Score
     probabilities: Floats
     u: Floats | None = None
+    digest: Digest = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", Digest.of(self.probabilities))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -48,14 +54,22 @@ class ScoreTable:
 
     def take(self, chosen: Ints) -> ScoreTable:
         """The table of some rows, by their positions."""
-        return ScoreTable(self.score, self.probabilities[chosen], None if self.u is None else self.u[chosen])
+        given = check_unchanged(self).probabilities
+        return ScoreTable(self.score, given[chosen], None if self.u is None else self.u[chosen])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        scores: Array = self[:].astype(dtype or np.float64, copy=False)
+        scores: Array = check_unchanged(self)[:].astype(dtype or np.float64, copy=False)
         return scores
 
 
 Table = ScoreTable | Floats
+
+
+def check_unchanged(table: Any) -> Any:
+    """The table, if its probabilities are those that were given; whoever reads one made earlier asks first."""
+    if isinstance(table, ScoreTable):
+        table.digest.check(table.probabilities)
+    return table
 
 
 def row_order(scores: Floats) -> Ints:

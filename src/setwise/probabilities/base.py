@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 from setwise._arrays import Floats, Ints
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
+from setwise.probabilities.kept_arrays import LaterProposals
 from setwise.probabilities.proposed_labels import Proposals
 from setwise.scores import Score
 
@@ -28,7 +29,7 @@ class Probabilities(Protocol):
         """The (n, K) array on the host, where there is one."""
 
     @property
-    def proposed(self) -> Proposals:
+    def proposed(self) -> Proposals | LaterProposals:
         """The most probable label of each row, and its probability."""
 
     def __len__(self) -> int: ...

@@ -12,6 +12,7 @@ from setwise._arrays import Array, Bools, Floats, Ints, blocks, column_numbers, 
 from setwise._lazy import lazy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
+from setwise.probabilities.kept_arrays import Digest, LaterProposals
 from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
 from setwise.row_noise import uniforms
 from setwise.scores import Domain, Score, fill_gaps
@@ -28,6 +29,8 @@ class DenseRows:
     """The rows of an array (n, K) that `as_probabilities` checked; see `Probabilities`."""
 
     array: Floats
+    digest: Digest | None = None
+    """Of an array that somebody else may change, of which the most probable labels are found later."""
     stored = 0
 
     @property
@@ -36,9 +39,9 @@ class DenseRows:
         return self.array.shape
 
     @lazy
-    def proposed(self) -> Proposals:
+    def proposed(self) -> Proposals | LaterProposals:
         """The most probable label of each row, and its probability."""
-        return most_probable(self.array)
+        return most_probable(self.array) if self.digest is None else LaterProposals(self.array, self.digest)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -152,11 +155,13 @@ def as_probabilities(
     classes: Array | None = None,
     name: str = "probabilities",
     first_row: int = 0,
+    digest: Digest | None = None,
 ) -> Floats:
     """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
 
     float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
-    columns are named for `classes` is brought into their order. Errors count rows from `first_row`.
+    columns are named for `classes` is brought into their order. Errors count rows from `first_row`. A `digest` gets
+    the blocks that were read.
     """
     array = _as_matrix(_by_name(values, classes, name), name)
     check_shape(array.shape[1], n_classes, name)
@@ -170,6 +175,8 @@ def as_probabilities(
             else:
                 most = np.maximum.reduce(rows, axis=None, initial=most)
             least = np.minimum.reduce(rows, axis=None, initial=least)
+            if digest is not None:
+                digest.add(rows)
         fine = least >= 0 and most <= 1 and bool((np.abs(sums - 1) <= TOLERANCE).all())
     for block in () if fine else blocks(array):
         numbers = first_row + np.arange(block.start, block.stop)

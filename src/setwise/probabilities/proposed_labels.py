@@ -25,6 +25,11 @@ class Proposals:
     confidence: Floats
     noise: Floats | None = None
 
+    @property
+    def found(self) -> Proposals:
+        """These; others are found later (`LaterProposals`)."""
+        return self
+
     def __len__(self) -> int:
         return len(self.label)
 

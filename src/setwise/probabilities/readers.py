@@ -9,6 +9,7 @@ import numpy as np
 from setwise._arrays import Array
 from setwise.probabilities.base import Probabilities
 from setwise.probabilities.dense import DenseRows, as_probabilities
+from setwise.probabilities.kept_arrays import Digest
 from setwise.probabilities.top_probabilities import TopK
 from setwise.scores import Domain
 
@@ -22,15 +23,20 @@ def read_probabilities(
     classes: Array | None = None,
     *,
     device: bool = False,
+    later: bool = False,
 ) -> Probabilities:
-    """Checks probabilities as `as_probabilities` does; tensors stay on their device if `device` says so."""
+    """Checks probabilities as `as_probabilities` does; tensors stay on their device if `device` says so.
+
+    With `later` the most probable labels are found when somebody asks for them, and the array is kept until then.
+    """
     if isinstance(values, TopK):
         return values
     if device:
         from setwise.probabilities.device_rows import DeviceRows  # torch, for tensors alone
 
         return DeviceRows.read(values, domain, n_classes)
-    return DenseRows(as_probabilities(values, domain, n_classes, classes=classes))
+    digest = Digest() if later else None
+    return DenseRows(as_probabilities(values, domain, n_classes, classes=classes, digest=digest), digest)
 
 
 def read_mask(candidates: Any) -> Any:

@@ -30,6 +30,7 @@ from setwise.contamination.assumption import Assumption
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import check_unchanged
 from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.step_function_sums import Steps
@@ -122,7 +123,7 @@ def corrected_steps(evidence: Evidence, setting: Setting) -> Steps:
     if evidence.table is None or evidence.named is None:
         raise ValueError("strategy 'corrected' needs evidence gathered with needs={'table'}.")
     weigh = partial(_weights_of, evidence, setting)
-    return Steps(evidence.table, weigh, *_of_rows(evidence, setting))
+    return Steps(check_unchanged(evidence.table), weigh, *_of_rows(evidence, setting))
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import check_unchanged
 from setwise.guarantees import REMEDIES, Premise
 from setwise.strategies.base import StrategyTraits
 from setwise.strategies.curves import Curve, CurveRule, not_filled, refuse_weights
@@ -41,7 +42,7 @@ class Crowd(StrategyTraits):
         if evidence.table is None or evidence.posterior is None:
             raise ValueError("strategy 'crowd' needs evidence gathered with needs={'table', 'posterior'}.")
         weigh = evidence.posterior.__getitem__
-        made = Steps(evidence.table, weigh, np.ones(evidence.n))
+        made = Steps(check_unchanged(evidence.table), weigh, np.ones(evidence.n))
         curve = Curve(made)
         who = Premise("who_answers", "stated by you" if setting.assume.kind == "independent" else "assumed")
         needs = (judgement(evidence, setting).independence, who, "recalibrated")

@@ -31,6 +31,7 @@ from setwise._arrays import Floats
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import check_unchanged
 from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import StrategyTraits
@@ -112,6 +113,7 @@ class Curve:
     def standard_error(self, level: Fraction) -> float:
         """The standard error of the coverage estimated at the threshold of a level."""
         steps, limit = self.steps, np.float64(self.certified.threshold(level))
+        check_unchanged(steps.table)
         parts = steps.parts(ordered=False)
         reached = np.concatenate([(jumps * (scores <= limit)).sum(axis=1) for _, scores, jumps in parts])
         mean_d = float(steps.d.mean())

@@ -19,6 +19,7 @@ from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.contamination.diagnose import Diagnosis, examine
 from setwise.crowd.dependence import Dependence, dependence
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import check_unchanged
 from setwise.findings import Finding, format_p_value
 from setwise.guarantees import Claim, Event, Premise, Status
 from setwise.ranks import clopper_pearson, mean_exceeds
@@ -261,7 +262,9 @@ class Judgement:
         if self.evidence.table is None or self.evidence.named is None:
             raise ValueError("the declared contamination is examined on evidence gathered with needs={'table'}.")
         declared, rate = self.setting.assume, float(self.setting.miss_rate)
-        return examine(self.evidence.table, self.evidence.named, declared, rate, classes=self.classes)
+        return examine(
+            check_unchanged(self.evidence.table), self.evidence.named, declared, rate, classes=self.classes
+        )
 
     @property
     def contamination(self) -> Premise:

@@ -248,6 +248,7 @@ class CalibrationRows:
             conformity_score,
             **({"random_state": self._seed} | given | declared),
         )
+        _ = made.evidence.predicted  # found now: the calibration keeps none of these rows
         if not self._sampled:
             return made
         return replace(made, setting=replace(made.setting, sampled=self.seen))
