@@ -147,7 +147,7 @@ class _TorchModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         module = self.module.eval()
         place = next(iter(module.parameters()), torch.zeros(1))
         with torch.no_grad():
-            rows = torch.as_tensor(np.asarray(X), device=place.device).to(place.dtype)
+            rows = torch.as_tensor(np.require(X, requirements="W"), device=place.device).to(place.dtype)
             starts = range(0, len(rows), 4096)
             parts = [module_logits(module, rows[i : i + 4096]).double().softmax(-1).cpu() for i in starts]
         return torch.cat(parts).numpy()

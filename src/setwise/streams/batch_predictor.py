@@ -121,8 +121,7 @@ class BatchPredictor:
             raise TypeError(f"table: expected an Arrow table, got {kind}; in Ray use batch_format='pyarrow'.")
         if len(set(table.column_names)) < table.num_columns:
             raise InputError("table: two columns have the same name", "rename one of them")
-        with saved.no_name_warnings():
-            made = self.predict(table)
+        made = self.predict(table)
         return set_table(made.sets, p_values=made.p_values, carry=made.carried, column=self.column)
 
     def predict(self, table: Any, where: str = "the table", first_row: int = 0) -> Predicted:
@@ -152,7 +151,9 @@ class BatchPredictor:
 
     def calibration_inputs(self, values: Any) -> Any:
         """What the calibration is asked with: these probabilities, or those that the model gives these features."""
-        return values if self.probabilities else self.instance.predict_conformed(values)
+        if self.probabilities:
+            return values
+        return self.instance.predict_conformed(saved.with_names(self.instance, values))
 
     def check_rows(self, matrix: Any, where: str, first_row: int) -> None:
         """Refuses a row that holds no probabilities, by its file and number."""

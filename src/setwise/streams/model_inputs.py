@@ -34,7 +34,7 @@ def load_asked_model(model: Path, device: str, trusted: list[str] | None) -> Any
     if model.is_file():
         problem = f"{model}: is a file; a calibration file needs probabilities"
         raise InputError(problem, Remedy("probabilities", None, "with what your model says of the rows"))
-    from setwise.estimators.adapters import last_step  # scikit-learn, for models alone
+    from setwise.estimators.adapters import feature_readers, last_step  # scikit-learn, for models alone
     from setwise.estimators.loading import load  # scikit-learn, for models alone
     from setwise.estimators.model_directory import ModelNotKeptError, read_head
 
@@ -45,9 +45,13 @@ def load_asked_model(model: Path, device: str, trusted: list[str] | None) -> Any
             raise
         remedy = Remedy("probabilities", None, "with what the model says about the new rows")
         raise InputError(error.problem, remedy) from error
-    for part in map(last_step, loaded.fitted_models):
+    from_arrays = isinstance(getattr(loaded, "probe_", None), np.ndarray)
+    for fitted in loaded.fitted_models:
+        part = last_step(fitted)
         if hasattr(part, "device"):
             part.device = device
+        for reader in feature_readers(fitted) if from_arrays else ():
+            vars(reader).pop("feature_names_in_", None)  # so it is asked with arrays here
     if network_of(loaded.fitted_models[0]) == "linear":
         use_one_thread()
     return loaded
@@ -205,6 +209,25 @@ def text_columns(names: list[str], layout: Layout) -> list[str]:
     """The columns of text files that are to be read as text: those carried along, and those of categories."""
     wanted = {*(layout.features or ())}
     return [name for name in names if name not in wanted] + list(layout.categories or ())
+
+
+def with_names(model: Any, X: Any) -> Any:
+    """Features as a frame with the names that a model learned from, where it learned from a frame.
+
+    Columns were matched by name already. A model that is asked with an array would doubt that, with a warning that
+    only filters of the whole process could silence.
+    """
+    from setwise.estimators.adapters import feature_readers  # scikit-learn, for models alone
+
+    readers = [reader for part in model.fitted_models for reader in feature_readers(part)]
+    named = isinstance(X, np.ndarray) and any(hasattr(reader, "feature_names_in_") for reader in readers)
+    if not named or X.shape[1:] != model.feature_names_in_.shape:  # which the model refuses
+        return X
+    try:
+        import pandas as pd  # heavy, and for models that learned from frames alone
+    except ModuleNotFoundError:  # they were of another library
+        return pa.table(dict(zip(model.feature_names_in_, X.T, strict=True)))
+    return pd.DataFrame(X, columns=model.feature_names_in_)
 
 
 @contextmanager

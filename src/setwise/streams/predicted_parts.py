@@ -64,7 +64,7 @@ def predict_table(
                 digests.append(predictor.digest_rows(made))
             yield where, made
 
-    with saved.no_name_warnings(), ahead(predict()) as batches:
+    with ahead(predict()) as batches:
         for where, made in batches:
             with reading_from(where):
                 writer.append(made.sets, made.carried, made.p_values)

@@ -90,7 +90,7 @@ class Proposer:
             candidates=self.candidates, separator=self.separator, classes=classes, missing="empty", features=[]
         )
         told, rows = saved.text_columns(names, layout), self.predictor.rows_at_a_time(names)
-        with saved.no_name_warnings(), ahead(batches_with_origin(source, rows, text=told)) as tables:
+        with ahead(batches_with_origin(source, rows, text=told)) as tables:
             for where, first, batch in tables:
                 sets = None if self.candidates is None else interpret(batch, own, where, first).candidates
                 yield where, first, saved.read_batch(batch, layout, where, first)[0], sets
