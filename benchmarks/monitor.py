@@ -1,9 +1,11 @@
 """What a monitor costs over ten million rows, its false alarms when threads feed it, and what its cells lose.
 
-    python benchmarks/monitor.py [--data DIR] [--rows 10000000] [--runs 200] [--streams 100] [--keep]
+    python benchmarks/monitor.py [--data DIR] [--rows 10000000] [--singly 1000000] [--runs 200] [--streams 100] [--keep]
 
 Rows one by one: simulated probabilities of four classes (a 1 x 4 array each), 1,000 calibration rows; processor time of
-each million. Batches: as many rows, 10,000 at once, with ten features, so that distances are watched too; the numbers that
+the first and the last million, and of a new monitor that meanwhile gets every tenth block of 10,000 rows; those between
+come in batches, which changes no rank (`--singly` says how many come one by one at each end: half of all for all).
+Batches: as many rows, 10,000 at once, with ten features, so that distances are watched too; the numbers that
 are kept are counted. Threads: 8 feed one monitor with clean rows, 20 at once, 8,000 rows in all, 300 calibration rows; `p_value`
 is the probability of so many alarms or more of so many runs if each had the probability delta. Cells: rows until an alarm,
 beside ranks among the values themselves; by the model's answers on the real sets of `drift.py`, of which DIR holds the
@@ -14,6 +16,7 @@ benchmarks/results/monitor.json.
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import pickle
 import sys
@@ -36,7 +39,7 @@ from setwise.drift.monitor import Monitor
 
 RESULTS = Path(__file__).resolve().parent / "results" / "monitor.json"
 NOISY = ("lost", "msrcv2", "birdsong", "italian")
-DELTA, WITHIN, BATCH, PART = 0.05, 1000, 10_000, 1_000_000
+DELTA, WITHIN, BATCH = 0.05, 1000, 10_000
 CALIBRATION, THREADS, AT_ONCE, FED = 300, 8, 20, 8000
 
 
@@ -44,29 +47,40 @@ def simulated(rng, n):
     return rng.dirichlet([0.3] * 4, size=n)
 
 
-def one_by_one(count):
-    """Microseconds of a row in each million."""
+def one_by_one(count, singly):
+    """Microseconds of a row among the first and the last rows, and of a new monitor's first rows meanwhile."""
     rng = np.random.default_rng(0)
     P = simulated(rng, 1000)
-    watch = conformalize(P, P.argmax(axis=1)).monitor(random_state=0)
-    parts = []
-    for _ in range(count // PART):
-        spent = 0.0
-        for _ in range(PART // BATCH):
+    start = conformalize(P, P.argmax(axis=1)).monitor(random_state=0)
+    watch, found = copy.copy(start), {"rows": count, "one_by_one": singly}
+    for part in ("first", "last"):
+        spent = {"all": 0.0, "new": 0.0}
+        for block in range(singly // BATCH):
             rows = simulated(rng, BATCH)
-            start = time.process_time()
-            for row in range(BATCH):
-                watch.update(rows[row : row + 1])
-            spent += time.process_time() - start
-        parts.append(round(1e6 * spent / PART, 1))
-        print(f"{watch.state.rows:,} rows: {parts[-1]} microseconds", file=sys.stderr, flush=True)
-    return {
-        "rows": watch.state.rows,
-        "microseconds_by_million": parts,
-        "last_to_first": round(parts[-1] / parts[0], 3),
+            spent["all"] += seconds(watch, rows)
+            if block % 10 == 0:
+                spent["new"] += 10 * seconds(copy.copy(start), rows)
+        found[part] = {name: round(1e6 * value / singly, 1) for name, value in spent.items()}
+        print(part, found[part], file=sys.stderr, flush=True)
+        if part == "first":
+            for _ in range((count - 2 * singly) // BATCH):
+                watch.update(simulated(rng, BATCH))
+    first, last = found["first"], found["last"]
+    return found | {
+        "last_to_first": round(last["all"] / first["all"], 3),
+        "last_to_new": round(last["all"] / last["new"], 3),
+        "seen": watch.state.rows,
         "alarm": watch.alarm,
         "bytes": len(pickle.dumps(watch._progress)),
     }
+
+
+def seconds(watch, rows):
+    """Processor time to give a monitor some rows one by one."""
+    start = time.process_time()
+    for row in range(len(rows)):
+        watch.update(rows[row : row + 1])
+    return time.process_time() - start
 
 
 def in_batches(count):
@@ -182,6 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--data", help="the folder that SETWISE_DATA names; without it real sets are left out")
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--singly", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--keep", action="store_true")
@@ -191,8 +206,10 @@ def main():
     if arguments.data:
         os.environ["SETWISE_DATA"] = arguments.data
     result["cells"] = of_cells(arguments.streams, NOISY if arguments.data else ())
+    print(result, file=sys.stderr, flush=True)
     result["batches"] = in_batches(arguments.rows)
-    result["one_by_one"] = one_by_one(arguments.rows)
+    print(result["batches"], file=sys.stderr, flush=True)
+    result["one_by_one"] = one_by_one(arguments.rows, arguments.singly)
     show(result, RESULTS if arguments.keep else None)
 
 

@@ -1,5 +1,7 @@
 """Are new rows like the calibration rows: false alarms are rare, differences are named, and promises are void."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,7 +103,15 @@ def test_of_a_long_stream_every_eighth_row_counts(calibrated):
     cal, P = calibrated
     late = 2**17
     taken = RowTally(cal).add(P, first_row=late).compare()
-    assert taken.to_dict() == cal.compare(P[::8]).to_dict()
+    assert f"The {len(P):,} new rows " in taken.sentence
+    assert f"; {taken.m:,} of them were compared)." in taken.sentence
+    assert replace(taken, left_out=0).to_dict() == cal.compare(P[::8]).to_dict()
+    assert Comparison.from_dict(taken.to_dict()).to_dict() == taken.to_dict()
+    parts = RowTally(cal).add(P[:300], first_row=late)
+    parts.include(RowTally(cal).add(P[300:], first_row=late + 300).export())
+    assert parts.compare().headline == taken.headline
+    earlier = {name: value for name, value in cal.compare(P).to_dict().items() if name != "left_out"}
+    assert Comparison.from_dict(earlier).to_dict() == cal.compare(P).to_dict()
     assert RowTally(cal).add(P, first_row=0).compare().to_dict() == cal.compare(P).to_dict()
     candidates = np.ones((500, 4), bool)
     assert RowTally(cal).add(P, candidates=candidates, first_row=late).compare().m == 500

@@ -438,3 +438,9 @@ def test_times_in_nanoseconds_stay_times():
     assert LabelSets.from_labels(days.astype("M8[ns]")).classes.tolist() == days.astype("M8[us]").tolist()
     with pytest.raises(ValueError, match="times finer than a microsecond cannot"):
         LabelSets.from_labels(np.array([1], dtype="M8[ns]"))
+
+
+@pytest.mark.parametrize("given", [[["a"]], [], None, {"a": 1}])
+def test_sets_are_made_by_their_constructors(given):
+    with pytest.raises(TypeError, match="LabelSets: use LabelSets.from_lists for a list of labels per row"):
+        LabelSets(given)

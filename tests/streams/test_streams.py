@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,7 @@ def test_of_a_long_stream_every_eighth_row_is_compared():
     found = RowTally(calibration)
     found.add(P[200:], by=y[200:].tolist(), first_row=2**17 - 200)
     some = np.r_[200:400, 400:1200:8]
-    assert found.compare().to_dict() == calibration.compare(P[some], by=y[some]).to_dict()
+    assert replace(found.compare(), left_out=0).to_dict() == calibration.compare(P[some], by=y[some]).to_dict()
 
 
 def test_features_are_counted_in_parts_too(tmp_path):

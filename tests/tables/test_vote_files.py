@@ -75,6 +75,7 @@ def test_the_command_line_writes_votes_that_others_read(tmp_path, monkeypatch, c
     assert "cannot be made from table" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:.*some annotators differ only in how they are written")
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
 @pytest.mark.parametrize(
     "values", [["007", "7"], ["18446744073709551617", "18446744073709551616"], ["NA", "null"], ["1e5", "100000"]]

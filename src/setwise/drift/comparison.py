@@ -58,6 +58,8 @@ class Comparison:
         How many of each have a top probability in each twentieth of [0, 1].
     used
         What shows that new rows were learned from or calibrated on.
+    left_out
+        How many new rows of a long stream were not compared.
     """
 
     p_value: float | None
@@ -68,6 +70,7 @@ class Comparison:
     bars: tuple[tuple[int, ...], tuple[int, ...]]
     calibration: AnyCalibration | None = field(default=None, repr=False)
     used: Finding | None = None
+    left_out: int = 0
 
     @property
     def refuted(self) -> bool:
@@ -104,6 +107,7 @@ class Comparison:
             "remarks": list(self.remarks),
             "calibration_rows": self.n,
             "new_rows": self.m,
+            "left_out": self.left_out,
             "bars": [list(each) for each in self.bars],
             "used": None if self.used is None else asdict(self.used),
             "text": self.sentence,
@@ -113,10 +117,12 @@ class Comparison:
     def from_dict(cls, plain: dict[str, Any]) -> Comparison:
         """A comparison from what `to_dict` gave, without the calibration."""
         findings = tuple(Finding.from_dict(found) for found in plain["findings"])
+        plain = {"left_out": 0, **plain}  # of a file of 0.2
         old, new = map(tuple, plain["bars"])
         rows = int(plain["calibration_rows"]), int(plain["new_rows"])
         used = None if plain["used"] is None else Finding.from_dict(plain["used"])
-        made = cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, (old, new), used=used)
+        more: dict[str, Any] = {"used": used, "left_out": int(plain["left_out"])}
+        made = cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, (old, new), **more)
         if {name for name, value in made.to_dict().items() if plain[name] != value} - {"text"}:
             raise ValueError("its entries are not those of a comparison")
         return made
@@ -130,7 +136,8 @@ class Comparison:
             return "These rows were not compared with the calibration rows."
         what = "differ" if self.refuted else "show no difference"
         p = format_p_value(self.p_value)
-        return f"The {self.m:,} new rows {what} from the {self.n:,} calibration rows ({p})."
+        among = f"; {self.m:,} of them were compared" if self.left_out else ""
+        return f"The {self.m + self.left_out:,} new rows {what} from the {self.n:,} calibration rows ({p}{among})."
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -176,6 +183,7 @@ class RowTally:
         first = calibration.parts[0]
         self._grouped = first.evidence.group is not None
         self._remarks: dict[str, None] = {}
+        self._left_out = 0
         if first.evidence.weight is not None:
             self._remarks.setdefault("calibrated with weights, which declare how new rows differ")
         elif first.judgement.selection:
@@ -213,6 +221,7 @@ class RowTally:
             numbers = first_row + np.arange(len(given[0]))
             taken = np.flatnonzero((numbers < _ALL) | (numbers % _STEP == 0))
             if len(taken) < len(numbers):
+                self._left_out += len(numbers) - len(taken)
                 given, by = [matrix[taken] for matrix in given], None if by is None else np.asarray(by)[taken]
         if len(given) != len(parts):
             raise ValueError(f"probabilities: {len(given)} matrices for {len(parts)} folds.")
@@ -245,6 +254,7 @@ class RowTally:
         features = None if self._features is None else self._features.export()
         return {
             "remarks": list(self._remarks),
+            "left_out": self._left_out,
             "tallies": [t.export() for t in self._tallies],
             "features": features,
         }
@@ -252,6 +262,7 @@ class RowTally:
     def include(self, counted: Mapping[str, Any]) -> None:
         """Adds what was counted elsewhere of other rows beside the same calibration; in any order."""
         self._remarks |= dict.fromkeys(counted["remarks"])
+        self._left_out += counted["left_out"]
         self._tallies = self._tallies[: len(counted["tallies"])]  # none of rows that cannot be compared
         for tally, held in zip(self._tallies, counted["tallies"], strict=False):
             tally.include(held)
@@ -280,6 +291,7 @@ class RowTally:
             0 if first is None else first.m,
             _bars(self._tallies),
             self._calibration,
+            left_out=self._left_out,
         )
 
 

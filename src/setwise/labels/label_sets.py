@@ -47,7 +47,7 @@ class LabelSets(LabelledRows):
     """
 
     vocabulary: Vocabulary
-    _n: int
+    _n: int = 0
     _rows: tuple[Ints, Ints] | None = None
     _mask: Bools | None = None
     single: bool = False
@@ -56,6 +56,11 @@ class LabelSets(LabelledRows):
     """Whether some sets mean "every label" of an inferred vocabulary, to which no label may then be added."""
     completed: bool = False
     """Whether rows that had no labels now hold every label."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vocabulary, Vocabulary):
+            ways = "from_labels for one label per row, or from_mask for a mask"
+            raise TypeError(f"LabelSets: use LabelSets.from_lists for a list of labels per row, {ways}.")
 
     # ---------------------------------------------------------------- constructors
 

@@ -33,8 +33,10 @@ _NOTHING = {
 }
 
 
-def doubt_spellings(labels: Iterable[Any], where: str) -> None:
+def doubt_spellings(labels: Iterable[Any], where: str, what: str = "classes") -> None:
     """Warns about labels that differ only in how they are written, and about those that mean "not known".
+
+    `what` is what they name, such as annotators; only classes can mean "not known".
 
     >>> with warnings.catch_warnings(record=True, action="always") as found:
     ...     doubt_spellings(["Cat", "cat ", "dog", "NA"], "y")
@@ -51,10 +53,10 @@ def doubt_spellings(labels: Iterable[Any], where: str) -> None:
     several = [" and ".join(sorted(found)) for found in alike.values() if len(found) > 1]
     if several:
         shown = ", ".join(several[:3]) + (", …" if len(several) > 3 else "")
-        problem = f"{where}: some classes differ only in how they are written: {shown}"
+        problem = f"{where}: some {what} differ only in how they are written: {shown}"
         warnings.warn(SpellingWarning(problem, "write them alike"), stacklevel=3)
     missing = [label for label in distinct if isinstance(label, str) and label.strip().casefold() in _NOTHING]
-    if missing:
+    if missing and what == "classes":
         declared = Remedy("classes", None, "to declare it a class")
         problem = f"{where}: the class {missing[0]!r} looks like a missing label"
         warnings.warn(SpellingWarning(problem, "leave it empty", declared), stacklevel=3)

@@ -17,6 +17,7 @@ from setwise._types import Column, Indexable, Rows
 from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import (
     Classes,
     LabelledRows,
@@ -158,6 +159,7 @@ class Votes(LabelledRows):
             items=rows.classes,
         )
         doubt_copies(votes)
+        doubt_spellings(votes.annotators.tolist(), "votes", "annotators")
         return votes
 
     @classmethod

@@ -171,6 +171,7 @@ def test_answers_of_a_long_table_may_weigh_and_belong_to_somebody():
         from_annotators_long(lines.assign(worker=["a", "b", None, "c", "d"]))
 
 
+@pytest.mark.filterwarnings("ignore:.*some annotators differ only in how they are written")
 @pytest.mark.parametrize(
     ("written", "expected"),
     [

@@ -101,6 +101,7 @@ def from_annotators_long(
             classes=classes,
             items=ids,
         )
+        doubt_spellings(votes.annotators.tolist(), where, "annotators")
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
         doubt_copies(votes, f"{where}: ")
@@ -152,6 +153,7 @@ def from_annotators_wide(
             reader, given = LabelReader(where, classes=classes), codes.T >= 0
             labels = reader.decode([*position], codes.T[given], given.sum(axis=1))
         votes = Votes.from_codes(n, row, labels, codes[who, row], named, who, classes=classes, items=identifiers)
+        doubt_spellings(votes.annotators.tolist(), where, "annotators")
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
         return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
