@@ -35,6 +35,10 @@ _ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
 _BLANKS, _BOOLEANS = " \t", ("True", "False")
 
 
+AS_PLAIN = Remedy("escapes", False, "if backslashes are plain text in this file")
+"""What helps against a wrong escape, where that is an argument."""
+
+
 class TokenError(InputError):
     """A piece of delimited text that is not a label; `position` is its place among the pieces."""
 
@@ -181,12 +185,8 @@ def _unescape(text: str, position: int, separator: str) -> str:
     def meaning(found: re.Match[str]) -> str:
         if found[1] not in meanings:
             shown = found[0] if found[0].isprintable() else repr(found[0])
-            raise TokenError(
-                position,
-                f"has the label {text!r}, where {shown} is not an escape",
-                "write a backslash as \\\\",
-                Remedy("escapes", False, "if backslashes are plain text in this file"),
-            )
+            problem = f"has the label {text!r}, where {shown} is not an escape"
+            raise TokenError(position, problem, "write a backslash as \\\\")
         return meanings[found[1]]
 
     return _ESCAPE.sub(meaning, text)

@@ -28,7 +28,7 @@ from setwise.tables.arrow_reading import (
 )
 from setwise.tables.features import Categories, read_features
 from setwise.tables.label_columns import LabelReader, is_list, is_text, split_text
-from setwise.tables.label_notation import TokenError, check_separator, decode_labels
+from setwise.tables.label_notation import AS_PLAIN, TokenError, check_separator, decode_labels
 from setwise.tables.npz import read_npz
 from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
 from setwise.tables.table_files import TableFiles, names_files, source_name, table_files
@@ -117,7 +117,9 @@ class Layout:
 
     def reader(self, where: str, first_row: int = 0) -> LabelReader:
         """Reads labels from the columns of a table as the layout says."""
-        return LabelReader(where, first_row, self.separator, self.escapes, self.classes, self.missing)
+        return LabelReader(
+            where, first_row, self.separator, self.escapes, self.classes, self.missing, optional=True
+        )
 
     @property
     def text_columns(self) -> list[str]:
@@ -349,7 +351,8 @@ def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:
         return decode_labels(names, layout.separator, layout.classes, escapes=layout.escapes)
     except TokenError as error:
         column = flags[error.position]
-        raise DataError(f"{where}: the name of column {column!r} {error.problem}", *error.remedies) from None
+        ways = [*error.remedies, AS_PLAIN] if error.remedies else ()
+        raise DataError(f"{where}: the name of column {column!r} {error.problem}", *ways) from None
 
 
 def _require(table: Any, names: Sequence[str], where: str) -> None:
