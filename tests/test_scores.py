@@ -23,6 +23,7 @@ from setwise import (
     LabelSets,
     Margin,
     Nodes,
+    RandomTies,
     TopK,
     Votes,
     conformalize,
@@ -36,6 +37,7 @@ ALL_SCORES = [
     LAC(),
     Margin(),
     RPS(),
+    RandomTies(),
     *(kind(randomized=flag) for kind in (APS, RAPS, SAPS) for flag in (True, False)),
     RAPS(penalty=0.3, free_ranks=0),
     SAPS(weight=0.01),
@@ -51,6 +53,8 @@ def published(score, row, y, u):
     match score:
         case LAC():
             return 1 - f[y]
+        case RandomTies():
+            return 1 - f[y] + u / 2**26
         case Margin():
             return max(v for j, v in enumerate(f) if j != y) - f[y]
         case APS():
@@ -142,6 +146,22 @@ def test_defaults_are_those_of_the_page():
     assert APS() == APS(randomized=True)
     assert [made().randomized for made in (LAC, Margin, APS, RAPS, SAPS)] == [False, False, True, True, True]
     assert [made.elementwise for made in (LAC, Margin, APS, RAPS, SAPS)] == [True, False, False, False, False]
+
+
+def test_random_ties_make_sets_of_shares_of_votes_smaller_and_still_cover(rng):
+    found = {"lac": [], "ties": []}
+    for draw in range(60):
+        votes = rng.multinomial(5, [0.25] * 4, size=1060)
+        votes = (votes + rng.multinomial(5, [0.7, 0.1, 0.1, 0.1], size=1060)) / 10
+        y = (votes.cumsum(axis=1) > rng.random((1060, 1))).argmax(axis=1)
+        for score, measured in found.items():
+            cal = conformalize(votes[:60], y[:60], conformity_score=score, row_ids=range(60), random_state=draw)
+            mask = cal.predict_set(votes[60:], 0.9, row_ids=range(60, 1060) if score == "ties" else None).to_mask()
+            measured.append((mask[np.arange(1000), y[60:]].mean(), mask.sum(axis=1).mean()))
+    (plain, large), (covered, small) = (np.mean(measured, axis=0) for measured in found.values())
+    assert plain > 0.92
+    assert 0.89 < covered < 0.915
+    assert small < 0.95 * large
 
 
 def test_tiny_probabilities_keep_their_order_under_lac():

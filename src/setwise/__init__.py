@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from setwise.scores import SAPS as SAPS
     from setwise.scores import Margin as Margin
     from setwise.scores import Nodes as Nodes
+    from setwise.scores import RandomTies as RandomTies
 
 _HOMES = {
     "": ("strategies",),
@@ -80,7 +81,7 @@ _HOMES = {
     "learn": ("CoveringClassifier", "EMClassifier", "PartialLabelClassifier"),
     "metrics": ("SetSizeScorer", "evaluate"),
     "plots": ("plot_coverage", "plot_coverage_by_class", "plot_inclusion", "plot_sets", "plot_sizes"),
-    "scores": ("APS", "LAC", "RAPS", "RPS", "SAPS", "Margin", "Nodes"),
+    "scores": ("APS", "LAC", "RAPS", "RPS", "SAPS", "Margin", "Nodes", "RandomTies"),
 }
 """The names imported above for type checkers only. They load on first use: whatever begins with this package begins
 at once, as the command line does, which is to hear Ctrl-C before anything slow is imported."""

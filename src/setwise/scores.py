@@ -12,6 +12,7 @@ lac       1 − f_y                                                  Sadinle, Le
 aps       Σ_j f_j·1{f_j > f_y} + u·f_y                             Romano, Sesia, Candès (NeurIPS 2020)
 raps      aps + λ·max(0, o_y − k)                                  Angelopoulos et al. (ICLR 2021)
 saps      u·f_max if o_y = 1, else f_max + (o_y − 2 + u)·λ         Huang et al. (ICML 2024)
+ties      1 − f_y, ties in random order                            Vovk, Gammerman, Shafer (2005), smoothing
 margin    max_{j≠y} f_j − f_y                                      Johansson et al. (COPA 2017)
 rps       Σ_{j<K} (F_j − 1{y ≤ j})² / (K − 1)                      Haas et al. (arXiv 2606.24959, 2026)
 nodes     1 − mean of f over the labels that enter with y          after Mortier et al. (arXiv 2501.19038, 2025)
@@ -214,6 +215,27 @@ class _Ranked:
         result = np.empty_like(exact)
         np.put_along_axis(result, order, np.take_along_axis(scores, last, axis=1), axis=1)
         return result
+
+
+@dataclass(frozen=True)
+class RandomTies(_Ranked):
+    """LAC, where labels of different rows with the same probability come in random order.
+
+    Shares of votes take few values. With LAC whole ties are in the sets or not, which covers more than is asked for
+    and makes sets larger. Probabilities that differ by less than 2⁻²⁶ count as tied. Labels of a row stay in order.
+
+    >>> import numpy as np
+    >>> RandomTies().score(np.array([[0.6, 0.4], [0.4, 0.6]]), u=np.array([0.2, 0.7])).round(3)
+    array([[-0.6, -0.4],
+           [-0.4, -0.6]])
+    """
+
+    randomized: bool = True
+    name: ClassVar[str] = "ties"
+
+    def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
+        scores: Array = u * 2.0**-26 - value
+        return scores
 
 
 @dataclass(frozen=True)
@@ -431,7 +453,7 @@ class Nodes(_Joint):
         return result
 
 
-SCORES: dict[str, type[Any]] = {score.name: score for score in (LAC, APS, RAPS, SAPS, Margin, RPS)}
+SCORES: dict[str, type[Any]] = {score.name: score for score in (LAC, RandomTies, APS, RAPS, SAPS, Margin, RPS)}
 
 
 def as_score(score: str | Score) -> Score:

@@ -405,7 +405,7 @@ NO_OPTION = {
     ),
     "an unknown score": (
         (*FIT, *PLAIN, "--conformity-score", "best"),
-        "'best' is not known; use one of lac, aps, raps, saps, margin, rps.",
+        "'best' is not known; use one of lac, ties, aps, raps, saps, margin, rps.",
     ),
     "arrays for a table": (
         ("conformalize", "--probabilities", "p.npz", *CAL[3:], "answers"),

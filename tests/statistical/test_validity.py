@@ -27,7 +27,7 @@ from tests.statistical.sampling import (
     shares,
 )
 
-SCORES = ["lac", "aps", "raps", "saps", "margin", "rps"]
+SCORES = ["lac", "ties", "aps", "raps", "saps", "margin", "rps"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")  # 1 of 100 random choices differs
 

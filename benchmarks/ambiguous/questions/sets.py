@@ -1,7 +1,7 @@
 """Cover the truth: prediction sets at 0.90 from candidate sets or votes, with 0, 50 or 200 verified rows.
 
-In each draw two thirds of the rows (3,000 at most) calibrate and the others are new; the verified rows are drawn at
-random among the former. `measured` is the share of new rows whose set contains the true label, on average over draws;
+In each draw two thirds of the rows (3,000 at most) calibrate and the others (2,000 at most) are new; the verified rows
+are drawn at random among the former. Draws share rows, so the error over draws is that of these data, not of others. `measured` is the share of new rows whose set contains the true label, on average over draws;
 `gain` is the number of labels in a set, less is better; `spread` the standard deviation of coverage over draws.
 """
 
@@ -16,7 +16,7 @@ from setwise import LabelSets, Votes
 
 QUESTION, TITLE = "sets", "Cover the truth"
 BETTER = "less"  # of the gain
-LEVEL, CALIBRATION, NEW, DRAWS, FAST = 0.9, 3000, 5000, 100, 5
+LEVEL, CALIBRATION, NEW, DRAWS, FAST = 0.9, 3000, 2000, 60, 5
 VERIFIED = (0, 50, 200)
 FEW_STATED = 0.05  # a method that states its guarantee in fewer draws has withdrawn it
 DATA = (

@@ -1,4 +1,4 @@
-"""crepes: `WrapClassifier` around a fitted learner, with its two scores; p-values are smoothed by default."""
+"""crepes: `WrapClassifier` around a fitted learner, with its default score; p-values are smoothed by default."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from functools import partial
 from ambiguous.split import both
 
 
-def sets(task, probabilities, labels, score, smoothing):
-    from crepes import WrapClassifier, extras
+def sets(task, probabilities, labels, smoothing):
+    from crepes import WrapClassifier
     from peers import PassThrough
 
     model = WrapClassifier(PassThrough(probabilities.shape[1]))
-    model.calibrate(probabilities, labels, nc=getattr(extras, score), seed=task.seed)
+    model.calibrate(probabilities, labels, seed=task.seed)
     return model.predict_set(task.new, labels=False, confidence=task.level, smoothing=smoothing)
 
 
-for score in ("hinge", "margin"):
-    both(f"crepes {score}", partial(sets, score=score, smoothing=True), "crepes")
-    both(f"crepes {score}, not smoothed", partial(sets, score=score, smoothing=False), "crepes")
+both("crepes hinge", partial(sets, smoothing=True), "crepes")
+both("crepes hinge, not smoothed", partial(sets, smoothing=False), "crepes")

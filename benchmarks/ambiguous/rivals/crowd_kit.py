@@ -12,7 +12,7 @@ import pandas as pd
 from ambiguous.registry import answers
 from ambiguous.split import lac
 
-AGGREGATORS = ("MajorityVote", "DawidSkene", "OneCoinDawidSkene", "MMSR", "Wawa", "ZeroBasedSkill", "GLAD", "MACE")
+AGGREGATORS = ("MajorityVote", "DawidSkene", "OneCoinDawidSkene", "MMSR", "Wawa", "GLAD", "MACE")
 SLOW = {"GLAD", "MACE"}
 
 

@@ -20,25 +20,40 @@ def labels(task):
     return found
 
 
-def conformalized(task, strategy="auto", **stated_by):
+def conformalized(task, strategy="auto", score="lac", **stated_by):
     """The calibration on votes or candidate sets, and its sets for the new rows."""
+    ids = np.arange(len(task.probabilities) + len(task.new))
+    known, new = (
+        (ids[: len(task.probabilities)], ids[len(task.probabilities) :]) if score != "lac" else (None, None)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", setwise.MisuseWarning)  # one draw in a hundred looks chosen
-        known = task.candidates if task.votes is None else task.votes
         made = setwise.conformalize(
-            task.probabilities, known, strategy, classes=task.classes, verified=labels(task), random_state=task.seed,
-            **stated_by,
+            task.probabilities, task.candidates if task.votes is None else task.votes, strategy, score,
+            classes=task.classes, verified=labels(task), random_state=task.seed, row_ids=known, **stated_by,
         )  # fmt: skip
         claims = [claim for claim in made.guarantee(task.level).claims if claim.event == "truth"]
         stated = [claim for claim in claims if claim.probability is not None and not claim.refuted]
         if assume := stated_by.get("assume"):
             stated = [claim for claim in stated if assume in {premise.name for premise in claim.premises}]
-        return made.predict_set(task.new, task.level).to_mask(), bool(stated)
+        return made.predict_set(task.new, task.level, row_ids=new).to_mask(), bool(stated)
 
 
 @answers("sets", "auto, verified", guarantee=ANY_DATA, needs=["verified"], package="setwise")
 def auto_verified(task):
     return conformalized(task)
+
+
+def auto_with(score):
+    """Registers `auto` with a score that has noise of its own for each row."""
+
+    @answers("sets", f"auto with {score}, verified", guarantee=ANY_DATA, needs=["verified"], package="setwise")
+    def sets(task):
+        return conformalized(task, score=score)
+
+
+for randomised in ("ties", "aps", "raps", "saps"):
+    auto_with(randomised)
 
 
 @answers("sets", "rectified, verified", guarantee=LARGE_SAMPLE, needs=["verified"], package="setwise")

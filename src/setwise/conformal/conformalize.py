@@ -79,8 +79,8 @@ def conformalize(
         ``"mean"``, ``"min"``, ``"mixture"``; for votes also ``"votes"`` and ``"crowd"``. Or an object
         such as ``Mixture(mu=0.3)``.
     conformity_score
-        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``; for ordered classes ``"rps"``; or an object,
-        such as ``Nodes(tree)``.
+        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``; where probabilities are shares of votes
+        ``"ties"``; for ordered classes ``"rps"``; or an object, such as ``Nodes(tree)``.
     classes
         The K labels in the order of the columns.
     by

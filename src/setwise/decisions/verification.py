@@ -5,7 +5,7 @@ model's probabilities among the candidates (at the temperature that makes the ca
 the rows verified so far where these are enough. Before, it is no better than the model: candidates that share its
 confusions make the gain look too large. With m rows verified at random the threshold of these rows alone is G⁻¹(U),
 with U the rank's order statistic of m uniform numbers, Beta(r, m + 1 − r); `auto` takes the larger of it and
-`rectified`'s, which is near G⁻¹(level).
+`rectified`'s, which is near G⁻¹(level − δ).
 
 Neither the draw nor the first estimate sees a true label. You may therefore decide by it how many rows to verify:
 every guarantee stays as it is. If you inspect the sets before verifying more rows, use ``look=`` of `Rectified`.
@@ -35,6 +35,7 @@ from setwise.probabilities.dense import DenseRows, as_probabilities
 from setwise.ranks import as_level, instances_needed, rank
 from setwise.scores import LAC
 from setwise.strategies import Auto, Setting
+from setwise.strategies.auto import half_step
 from setwise.strategies.curves import Curve
 from setwise.strategies.judgement import DELTA
 from setwise.strategies.posterior import posterior_steps
@@ -217,7 +218,7 @@ class _Gain:
     def mean_size(self, m: int) -> float:
         """The mean size of the sets over samples of m verified rows."""
         r = rank(m, self.level)
-        least = self._truth(float(self.level))
+        least = self._truth(max(float(self.level - half_step(m)), 0.0))
         alone = [self._truth(u) for u in betaincinv(r, m + 1 - r, _QUANTILES)]
         return float(np.mean([self.size(max(t, least)) for t in alone]))
 

@@ -3,11 +3,14 @@
 With verified rows the sets at a level contain those of split conformal prediction on these rows alone, and so its
 promise is theirs, whatever the candidates are:
 
-    T(level) = max{ alone(level), min{ rectified(level), otherwise(level) } }
+    T(level) = max{ alone(level), min{ rectified(level − δ), otherwise(level) } },    δ = 1/(2(m + 1))
 
-`alone` is the threshold of the verified rows alone, `rectified` varies less from sample to sample, and `otherwise`
-is the rule without verified rows (`corrected` or `max`); it is left out where the verified rows refute it. Verified
-rows suffice for a level where `alone` is finite: ⌈(m+1)·level⌉ ≤ m. Above the last such level the rule is
+`alone` is the threshold of the m verified rows alone, `rectified` varies less from sample to sample, and
+`otherwise` is the rule without verified rows (`corrected` or `max`); it is left out where the verified rows refute
+it. δ is half of what one verified row weighs: without it, where candidates say next to nothing, `rectified` ends
+at the next verified label after `alone`, and sets grow for no gain (by 10 % with 50 verified rows of KMNIST).
+
+Verified rows suffice for a level where `alone` is finite: ⌈(m+1)·level⌉ ≤ m. Above the last such level the rule is
 `otherwise`, and at least the strangest verified label, so that sets still grow with the level; every label where
 `otherwise` is refuted.
 
@@ -98,6 +101,11 @@ class Auto(StrategyTraits):
         )
 
 
+def half_step(verified: int) -> Fraction:
+    """δ: half of what one verified row weighs."""
+    return Fraction(1, 2 * (verified + 1))
+
+
 def _rule_without_verified(evidence: Evidence, setting: Setting) -> Rule:
     """The rule without verified rows."""
     if setting.votes:
@@ -156,15 +164,17 @@ class VerifiedRule:
         """The stored score up to which labels are in the set."""
         otherwise = self._otherwise(level)
         if self._uses_verified_rows(level):
-            return max(self._alone(level), min(float(self.rectified.threshold(level)), otherwise))
+            lower = level - half_step(self.alone.n)
+            rectified = float(self.rectified.threshold(lower)) if lower > 0 else -math.inf
+            return max(self._alone(level), min(rectified, otherwise))
         return max(otherwise, float(self.alone.scores.max()))
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
         """The (n, K) p-values: a label is in the set at level 1−ε if and only if its p-value exceeds ε."""
         new = heaviest(self.evidence)
         otherwise = np.ones(scores.shape) if self.otherwise is None else self.otherwise.p_values(scores)
-        rectified = np.minimum(self.rectified.p_values(scores), otherwise)
-        values = np.maximum(self.alone.p_values(scores, new), rectified)
+        rectified: Floats = np.minimum(self.rectified.p_values(scores) - float(half_step(self.alone.n)), otherwise)
+        values: Floats = np.maximum(self.alone.p_values(scores, new), rectified)
         if new is not None:
             return values
         fewest = 1 / (self.alone.n + 1)
