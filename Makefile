@@ -29,12 +29,15 @@ uv      = $(1)/bin/python -m uv pip install --quiet --python $(1)
 show    = ; status=$$?; $(1)/python benchmarks/trust.py; exit $$status
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party test-lowest test-pythons proof trust licences faults fuzz mutation observatory honest lint bench benchmark docs reproduce release-check clean
+.PHONY: demo browser test test-long test-third-party test-lowest test-pythons proof trust licences faults fuzz mutation observatory honest lint bench benchmark docs reproduce release-check lock clean
 .DEFAULT_GOAL := test
 
-$(READY): pyproject.toml constraints.txt
+# All files are compared with the hashes of requirements-dev.txt, but for torch, whose file differs by machine.
+$(READY): pyproject.toml constraints.txt requirements-dev.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,learn,data,cli,report,scale]"
+	$(PIP) --require-hashes --requirement requirements-dev.txt
+	$(PIP) torch
+	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
 demo: $(READY)          ## learns from votes, and shows what votes and a few checks are worth
@@ -143,7 +146,7 @@ $(MUTATION_READY): $(READY)
 	touch $@
 
 $(DOCS_READY): $(READY)
-	$(PIP) --editable ".[docs]"
+	$(PIP) --no-build-isolation --editable ".[docs]"
 	touch $@
 
 $(FUZZ_READY): $(READY)
@@ -197,5 +200,10 @@ $(THIRD_READY): pyproject.toml constraints.txt
 	$(call uv,.venv-licences) --constraint constraints.txt --editable ".[all]" pip-licenses
 	touch $@
 
+lock:                   ## requirements-dev.txt anew, after a change of pyproject.toml, constraints.txt or requirements-dev.in
+	$(call fresh,.venv-lock,$(PYTHON))
+	.venv-lock/bin/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url --constraint constraints.txt \
+	  --extra dev --extra cli --extra scale pyproject.toml requirements-dev.in --custom-compile-command "make lock" --output-file requirements-dev.txt
+
 clean:
-	rm -rf $(VENV) .venv-bench .venv-third .venv-release .venv-lowest .venv-3.* .venv-glide .venv-licences docs/_build docs/auto_examples docs/reference/generated
+	rm -rf $(VENV) .venv-bench .venv-third .venv-release .venv-lowest .venv-3.* .venv-glide .venv-licences .venv-lock docs/_build docs/auto_examples docs/reference/generated
