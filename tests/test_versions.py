@@ -85,3 +85,20 @@ def test_no_version_with_a_known_hole_is_allowed_or_installed(package, oldest):
 
 def test_typer_is_one_whose_help_is_tested():
     assert parts(version("typer")) >= parts(declared()["typer"]) >= parts("0.26.8")
+
+
+def test_what_make_installs_has_hashes_and_the_versions_of_the_constraints():
+    lines = (ROOT / "requirements-dev.txt").read_text("utf-8")
+    locked = re.findall(r"^([\w.-]+)==(\S+).*\\\n((?: +--hash=sha256:\w{64}.*\n)+)", lines, re.MULTILINE)
+    assert len(locked) == len(re.findall("==.* ", lines)) > 80
+    assert "http" not in lines
+    pinned = dict(re.findall(r"^([\w.-]+)==(.*)$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
+    assert {name: version for name, version, _ in locked if pinned.get(name, version) != version} == {}, (
+        "run `make lock`"
+    )
+    made = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = made["project"]["optional-dependencies"]
+    asked = [*made["project"]["dependencies"], *made["build-system"]["requires"]]
+    asked += [line for extra in ("dev", "learn", "data", "cli", "report", "scale") for line in extras[extra]]
+    names = {re.match(r"[\w.-]+", line)[0] for line in asked} - {"setwise", "torch"}
+    assert names <= {name for name, *_ in locked}, "run `make lock`"
