@@ -139,7 +139,7 @@ release-check: $(READY) ## no figure is stale; builds sdist and wheel, checks wh
 	$(BIN)/python benchmarks/trust.py --check
 	test -x $(RELEASE)/python || $(PYTHON) -m venv .venv-release
 	$(RELEASE)/python -m pip install --quiet --constraint constraints.txt build twine
-	$(RELEASE)/python scripts/check_release.py
+	$(RELEASE)/python scripts/check_release.py $(BIN)/python
 
 $(MUTATION_READY): $(READY)
 	$(PIP) cosmic-ray coverage

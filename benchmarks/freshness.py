@@ -12,8 +12,8 @@ ASKED = ("requires-python", "dependencies", "optional-dependencies")
 
 
 def history():
-    """Whether git knows all commits here: not in a source distribution or a shallow clone."""
-    return git("rev-parse", "--is-shallow-repository") == "false"
+    """Whether git knows all commits here: not in a source distribution, a shallow clone or a folder of another project."""
+    return git("rev-parse", "--is-shallow-repository", "--show-cdup") == "false"
 
 
 def changed(commit, paths):

@@ -1,6 +1,8 @@
 """Builds sdist and wheel, checks what they hold and say, and uses the wheel where nothing else is installed.
 
-python scripts/check_release.py        (make release-check: in an environment with build and twine)
+python scripts/check_release.py PYTHON        (make release-check: in an environment with build and twine)
+
+With PYTHON, which has what tests need, the tests of the unpacked sdist run that look at the repository.
 """
 
 from __future__ import annotations
@@ -28,7 +30,12 @@ KEPT = (
     "hatch_build.py",
     "tests/conftest.py",
     "docs/conf.py",
+    "benchmarks/results/observatory.json",
+    "requirements-dev.txt",
 )
+_OF_FILES = "ambiguous benchmarks check_tree examples extension mutation plain_words public_api typing versions"
+TESTS = ("tests/docs", "tests/reproduction", *(f"tests/test_{name}.py" for name in _OF_FILES.split()))
+"""Tests that look at files beside the package."""
 FIELDS = (
     "Name",
     "Version",
@@ -59,6 +66,7 @@ def main() -> int:
         (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
         _run(sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(source))
         found = [*_contents(wheel, source), *_description(wheel), *_use(wheel, folder / "empty")]
+        found += _test(source, folder / "unpacked", *sys.argv[1:])
     for finding in found:
         print(finding)
     print(f"{wheel.name}, {source.name}: {f'{len(found)} findings.' if found else 'in order.'}")
@@ -112,6 +120,18 @@ def _use(wheel: Path, place: Path) -> Iterator[str]:
     said = "error: the command line needs typer: pip install 'setwise[cli]'.\n"
     if (asked.returncode, asked.stderr) != (2, said):
         yield f"setwise without the extra cli: {asked.returncode}, {asked.stderr!r}"
+
+
+def _test(source: Path, place: Path, python: str = "") -> Iterator[str]:
+    """Runs the tests of the sdist that look at the repository, where there is a Python for them."""
+    if python:
+        with tarfile.open(source) as archive:
+            archive.extractall(place, filter="data")
+        (unpacked,) = place.iterdir()
+        command = [ROOT / python, "-m", "pytest", "-q", "-n", "2", *TESTS]
+        own = os.environ | {"PYTHONPATH": str(unpacked / "src")}
+        if subprocess.run(command, cwd=unpacked, env=own, check=False).returncode:
+            yield f"{source.name}: its own tests fail"
 
 
 def _run(*command: str) -> None:
