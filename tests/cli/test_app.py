@@ -38,6 +38,23 @@ def test_damaged_files_are_named_and_never_called_a_fault_of_ours(damage, saved_
         assert "/x." in said
 
 
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")],
+)
+def test_too_little_memory_is_no_fault_of_ours_and_says_what_helps(error, monkeypatch, capsys):
+    def fail(*_):
+        raise error
+
+    for command, remedy in {"inspect": "give fewer rows", "conformalize": "use --memory-limit 256MB"}.items():
+        monkeypatch.setattr("setwise.cli.app._run", fail)
+        assert run([command, "t.csv"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error: there is too little memory; ")
+        assert remedy in said
+        assert "fault" not in said
+
+
 def every_command():
     for name, command in get_command(app).commands.items():
         yield from getattr(command, "commands", {name: command}).items()

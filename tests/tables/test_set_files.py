@@ -341,6 +341,40 @@ def test_json_lines_hold_null_in_place_of_nan_and_infinity_and_times_with_all_di
     assert [line["at"] for line in lines] == ["00:00:00.000000001", None, "23:59:59.999999999"]
 
 
+def test_times_in_nanoseconds_are_written_as_json_by_arrow(calibrated_folder):
+    at = pa.array([1, None], pa.timestamp("ns"))
+    inside = [pa.array([[1], None], pa.list_(at.type)), pa.array([{"t": 1}, None], pa.struct([("t", at.type)]))]
+    columns = {"at": at, "list": inside[0], "object": inside[1], "long": pa.array([7, None], pa.duration("ns"))}
+    write_sets("s.jsonl", LabelSets.from_lists([["a"]] * 2), carry=columns)
+    first, second = map(json.loads, (calibrated_folder / "s.jsonl").read_text().splitlines())
+    time = "1970-01-01 00:00:00.000000001"
+    assert [first[name] for name in columns] == [time, [time], {"t": time}, "7"]
+    assert [second[name] for name in columns] == [None] * 4
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_bytes_that_are_text_are_read_and_written_as_text(suffix, calibrated_folder):
+    pq.write_table(pa.table({"note": pa.array([b"caf\xc3\xa9", None]), "x": [1, 2]}), "t.parquet")
+    table = arrow_table("t.parquet")
+    assert table["note"].to_pylist() == ["café", None]
+    for held in (table["note"], pa.array([b"caf\xc3\xa9", None])):
+        write_sets(f"s.{suffix}", LabelSets.from_lists([["a"]] * 2), carry={"note": held})
+        assert arrow_table(f"s.{suffix}")["note"].to_pylist()[0] == "café"
+
+
+def test_other_bytes_are_kept_by_formats_that_can_hold_them_and_refused_by_name_elsewhere(calibrated_folder):
+    pq.write_table(pa.table({"image": pa.array([b"\xff\x00"]), "x": [1.0]}), "t.parquet")
+    carry, sets = {"image": arrow_table("t.parquet")["image"]}, LabelSets.from_lists([["a"]])
+    write_sets("s.parquet", sets, carry=carry)
+    assert pq.read_table("s.parquet")["image"].to_pylist() == [b"\xff\x00"]
+    for suffix in ("csv", "tsv", "jsonl"):
+        with pytest.raises(InputError, match=r"column 'image' holds bytes, .*; write \.parquet"):
+            write_sets(f"s.{suffix}", sets, carry=carry)
+    for options in ({"candidates": "image"}, {"features": ["image"]}, {"truth": "image"}):
+        with pytest.raises(DataError, match="image"):
+            read_table("t.parquet", **options)
+
+
 @pytest.mark.parametrize("mark", ["p:", ""])
 def test_columns_of_probabilities_may_spell_text_that_reads_like_numbers_as_it_is(mark):
     for labels in (["10", "9"], ["a|b", " c"], [10, 9]):

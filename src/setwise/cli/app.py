@@ -24,7 +24,7 @@ from setwise.cli.interruption import SENTENCE, STATUS
 from setwise.cli.option_groups import spread
 from setwise.cli.options import EXPERTS, PANELS
 from setwise.cli.screen import write_any_text
-from setwise.errors import Advice, Omission, Remedy
+from setwise.errors import Advice, InputError, Omission, Remedy
 from setwise.progress_lines import visible
 
 _FIRST = (
@@ -147,7 +147,7 @@ def _common(
 
 
 def run(arguments: list[str]) -> int:
-    """Runs the command line and returns its exit status: 0, 2 for a user's mistake, 1 for a fault of setwise."""
+    """Runs the command line and returns its exit status: 0, 2 for what users can mend, 1 for a fault of setwise."""
     _open_closed_streams()
     write_any_text()
     show_traceback = "--traceback" in arguments
@@ -201,6 +201,13 @@ def _report(error: Exception, command: Any) -> int:
             hint = _OTHER_NAMES.get(getattr(error, "option_name", ""))
             _line(f"error: {message}" + (f". {hint}" if hint else ""))
         return 2
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # the second is torch's
+        error = InputError(
+            "there is too little memory",
+            Remedy("memory_limit", "256MB", "to calibrate on a sample of the rows"),
+            "give fewer rows or columns at a time",
+            "close other programs",
+        )
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
         text = _message_of(error, command) or type(error).__name__
         _line(" ".join(["error:", text, *getattr(error, "__notes__", [])]))

@@ -23,7 +23,7 @@ import pyarrow.json
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.findings import join_names
 from setwise.storage.limits import check_unpacked, too_large, unpack_limit
-from setwise.tables.arrow_types import is_unsupported, plain_column
+from setwise.tables.arrow_types import is_bytes, is_unsupported, plain_column, text_of_bytes
 from setwise.tables.json_depth import check_depth
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_columns import is_list, is_text
@@ -238,8 +238,10 @@ def check_table(table: Any, where: str) -> Any:
             raise DataError(f"{where}: the column {field.name!r} holds {field.type}; write it as text or numbers.")
         column = table.column(place)
         plain = plain_column(column)
-        if pa.types.is_binary(plain.type) or pa.types.is_large_binary(plain.type):
-            raise DataError(f"{where}: the column {field.name!r} is not UTF-8 text; convert it to UTF-8.")
+        if is_bytes(plain.type):  # as many programs write text into Parquet
+            plain = text_of_bytes(plain)
+            if is_bytes(plain.type) and DELIMITED in (table.schema.metadata or {}):
+                raise DataError(f"{where}: the column {field.name!r} is not UTF-8 text; convert it to UTF-8.")
         if plain is not column:
             table = table.set_column(place, pa.field(field.name, plain.type, metadata=field.metadata), plain)
     return table

@@ -26,6 +26,19 @@ def plain_column(column: Any) -> Any:
     return _plain(column)
 
 
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether values are bytes of any length."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def text_of_bytes(values: Any) -> Any:
+    """Bytes as text, if all of them are UTF-8; otherwise as they are."""
+    try:
+        return values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return values
+
+
 def is_unsupported(kind: pa.DataType) -> bool:
     """Whether columns of this type cannot be read: month intervals and unions."""
     return pa.types.is_interval(kind) or pa.types.is_union(kind) or any(map(is_unsupported, _inside(kind)))

@@ -29,7 +29,7 @@ from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.storage.atomic_files import replacing
 from setwise.tables.arrow_reading import CLASSES, ENCODED, TABLES, column_names, is_table
-from setwise.tables.arrow_types import plain_column
+from setwise.tables.arrow_types import is_bytes, plain_column, text_of_bytes
 from setwise.tables.json_objects import json_text
 from setwise.tables.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.tables.label_notation import check_separator, decode_labels, encode_each, encode_labels
@@ -284,6 +284,8 @@ class SetWriter:
         return pc.binary_join(pa.ListArray.from_arrays(pa.array(indptr, pa.int32()), labels), separator)
 
     def _write(self, arrays: dict[str, Any]) -> None:
+        if self._form in {"csv", "tsv", "jsonl"}:
+            _refuse_bytes(arrays)
         if self._form == "jsonl":
             self._file = self._file or self._path.open("wb")
             self._file.write("".join(_json_lines(arrays, self._column).to_pylist()).encode())
@@ -451,7 +453,8 @@ def _keeps(values: Any, kind: pa.DataType) -> bool:
 
 
 def _as_array(values: Any) -> Any:
-    return one_chunk(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
+    array = one_chunk(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
+    return text_of_bytes(array) if is_bytes(array.type) else array
 
 
 def _check_p_values(p_values: ArrayLike, sets: LabelSets) -> Floats:
@@ -461,6 +464,13 @@ def _check_p_values(p_values: ArrayLike, sets: LabelSets) -> Floats:
             f"p_values: shape {p.shape} for sets of shape {sets.shape}; give one number per row and class."
         )
     return p
+
+
+def _refuse_bytes(arrays: Mapping[str, Any]) -> None:
+    """Refuses bytes that are no text."""
+    for name, values in arrays.items():
+        if is_bytes(values.type):
+            raise InputError(f"the column {name!r} holds bytes, which text files cannot hold", "write .parquet")
 
 
 def _refuse_nul(arrays: Mapping[str, Any]) -> None:
@@ -484,15 +494,23 @@ def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
 def _json_texts(values: Any) -> Any:
     """Each value as JSON text; unless they are nested, only distinct values pass through Python."""
     values = plain_column(values)
+    values = values.cast(_python_type(values.type))
     if pa.types.is_nested(values.type):
         return pa.array([json_text(value) for value in values.to_pylist()], pa.string())
     if pa.types.is_null(values.type):
         return pa.array(["null"] * len(values), pa.string())
-    if values.type == pa.time64("ns"):
-        values = values.cast(pa.string())  # Python's times have no nanoseconds
     encoded = values.dictionary_encode(null_encoding="encode")
     texts = [json_text(value) for value in encoded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _python_type(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of times and durations in nanoseconds, which Python has not."""
+    if pa.types.is_temporal(kind) and getattr(kind, "unit", "") == "ns":
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_python_type(field.type)) for field in kind])
+    return pa.large_list(_python_type(kind.value_type)) if is_list(kind) else kind
 
 
 def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: ArrayLike | None) -> None:
