@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
@@ -440,7 +440,7 @@ def test_what_has_no_cross_conformal_form_is_learned_without_cross(here, capsys,
 def test_types_that_nobody_vouched_for_are_trusted_one_by_one(here, capsys):
     X, lists, _ = rows(N, 0)
     sets = LabelSets.from_lists(lists, classes=NAMES)
-    boosted = HistGradientBoostingClassifier(max_iter=2)
+    boosted = GradientBoostingClassifier(n_estimators=2)
     ConformalClassifier(boosted, random_state=0).fit(X, sets).save(here / "boosted")
     write(here / "new.csv", dict(zip("wxyz", X.T, strict=True)))
     arguments = ["predict", "boosted", "new.csv", "--out", "s.csv"]

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from pyarrow import csv
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -174,13 +174,14 @@ def test_a_calibration_comes_back_and_takes_no_estimator(tmp_path):
 
 def test_a_model_that_could_not_be_kept_is_brought_and_types_are_trusted(tmp_path):
     X, _, _, y = sample_rows()
-    forest = RandomForestClassifier(5, random_state=0).fit(X[:100], y[:100])
-    model = setwise.ConformalClassifier(FrozenEstimator(forest)).fit(X[100:], y[100:])
+    boosted = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X[:100], y[:100])
+    model = setwise.ConformalClassifier(FrozenEstimator(boosted)).fit(X[100:], y[100:])
     model.save(tmp_path / "model")
     with pytest.raises(InputError, match="need your trust"):
         setwise.load(tmp_path / "model")
-    assert setwise.load(tmp_path / "model", estimator=forest).predict_set(X) == model.predict_set(X)
-    trusted = ["sklearn.tree._tree.Tree"]
+    assert setwise.load(tmp_path / "model", estimator=boosted).predict_set(X) == model.predict_set(X)
+    trusted = ["sklearn.ensemble._gb.GradientBoostingClassifier", "sklearn.tree._tree.Tree"]
+    trusted += ["sklearn.tree._classes.DecisionTreeRegressor"]
     assert setwise.load(tmp_path / "model", trusted=trusted).predict_set(X) == model.predict_set(X)
 
 

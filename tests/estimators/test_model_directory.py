@@ -18,13 +18,16 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import setwise
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
+from setwise.errors import InputError
 from setwise.learn import EMClassifier, PartialLabelClassifier
 from tests.conftest import refused
-from tests.saved_files import head_of, with_head
+from tests.saved_files import head_of, skops_file, with_head, with_part
 from tests.toy_data import sample_rows
 
 NAMES = ["wren", "owl", "ant"]  # not in alphabetical order
@@ -210,14 +213,32 @@ def test_what_is_not_there_cannot_be_loaded(tmp_path):
         ConformalClassifier.load(tmp_path / "nowhere")
 
 
-def test_types_outside_scikit_learns_plain_ones_need_trust(tmp_path):
+def test_a_forest_needs_no_trust_and_a_damaged_one_is_refused_in_a_sentence(tmp_path):
     X, sets = sample()
     model = ConformalClassifier(RandomForestClassifier(5), random_state=0).fit(X, sets)
     model.save(tmp_path / "forest")
-    with pytest.raises(ValueError, match=r"trusted=\['sklearn.tree._tree.Tree'\]"):
-        ConformalClassifier.load(tmp_path / "forest")
-    loaded = ConformalClassifier.load(tmp_path / "forest", trusted=["sklearn.tree._tree.Tree"])
+    loaded = ConformalClassifier.load(tmp_path / "forest")
     np.testing.assert_array_equal(loaded.predict_p(X), model.predict_p(X))
+    vars(model.estimator_.estimator_)["n_features_in_"] = 2
+    with_part(tmp_path / "forest", next((tmp_path / "forest").glob("*.skops")), skops_file(model.estimator_))
+    with pytest.raises(ValueError, match=r"model-\w+.skops: .* a RandomForestClassifier with a state") as error:
+        ConformalClassifier.load(tmp_path / "forest")
+    assert "\n" not in str(error.value)
+
+
+def test_a_directory_does_not_vouch_for_itself(tmp_path):
+    X, sets = sample()
+    name = "sklearn.neighbors._classification.KNeighborsClassifier"
+    model = ConformalClassifier(KNeighborsClassifier(algorithm="brute"), random_state=0)
+    model.fit(X, sets.to_mask().argmax(axis=1)).save(tmp_path / "model")
+    head = head_of(tmp_path / "model")
+    head |= {"trusted": [name], "needs_trust": []}
+    head["members"][0]["trusted"] = [name]
+    head["members"][0]["model"] |= {"trusted": [name], "needs_trust": []}
+    with_head(tmp_path / "model", head)
+    with pytest.raises(InputError, match=f"types that need your trust: {name};"):
+        ConformalClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(setwise.load(tmp_path / "model", trusted=[name]).predict_p(X), model.predict_p(X))
 
 
 def module():

@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import random
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,32 @@ def changed_arrays(content: bytes, chance: random.Random) -> bytes:
     sink = io.BytesIO()
     np.savez(sink, **arrays)
     return sink.getvalue()
+
+
+def changed_members(content: bytes, chance: random.Random) -> bytes:
+    """The description in a skops file changed, or one of its arrays."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        name = chance.choice([*members, *["schema.json"] * (1 + len(members) // 2)])
+        if name == "schema.json":
+            members[name] = changed_json(members[name], chance)
+        else:
+            array, sink = np.load(io.BytesIO(members[name])), io.BytesIO()
+            if array.dtype.names and chance.random() < 0.9:
+                field = chance.choice(array.dtype.names)
+                array[field] = _extremes(array[field].copy(), chance)
+            else:
+                array = chance.choice(_ARRAYS)(array, chance)
+            np.save(sink, array)
+            members[name] = sink.getvalue()
+    except (ValueError, TypeError, KeyError, zipfile.BadZipFile):
+        return content
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, part in members.items():
+            archive.writestr(name, part)
+    return made.getvalue()
 
 
 def _change_entry(held: Any, chance: random.Random) -> None:

@@ -11,6 +11,7 @@ import importlib.util
 import io
 import json
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +22,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from setwise import Calibration, ConformalClassifier, LabelSets, Votes, conformalize
 from setwise.calibration.calibration_file import FORMAT, VERSION
@@ -55,7 +59,7 @@ from setwise.tables.table_files import table_files
 from setwise.tables.verified_files import read_verified
 from tests.fuzz.mutation import Change
 from tests.fuzz.repair import listed_again, sealed
-from tests.fuzz.structure import changed_arrays, changed_json
+from tests.fuzz.structure import changed_arrays, changed_json, changed_members
 
 NAMES = ["cat", "dog", "owl"]
 ODD = ["a|b", " lead", "C:\\new", "7", "ü→猫", "", '"', "nan"]
@@ -78,7 +82,7 @@ class Target:
     def change(self) -> Change | None:
         """How such files are changed in what they mean."""
         by_suffix = {".json": changed_json, ".jsonl": changed_json, ".npz": changed_arrays, ".cal": changed_arrays}
-        return by_suffix.get(Path(self.name).suffix)
+        return (by_suffix | {".skops": changed_members}).get(Path(self.name).suffix)
 
 
 def corpus(name: str) -> list[Path]:
@@ -188,14 +192,27 @@ def calibrations() -> list[bytes]:
     return [made("c.cal", conformalize(P, **kind).save) for kind in kinds]
 
 
+EXACT: dict[str, Callable[[], Any]] = {  # learn from exact labels
+    "forest": lambda: RandomForestClassifier(2, max_depth=3, random_state=0),
+    "boosting": lambda: HistGradientBoostingClassifier(
+        max_iter=2, min_samples_leaf=2, max_leaf_nodes=4, categorical_features=[0], random_state=0
+    ),
+    "encoder": lambda: make_pipeline(
+        OneHotEncoder(max_categories=4, drop="first", handle_unknown="infrequent_if_exist"), LogisticRegression()
+    ),
+}
+ESTIMATORS: dict[str, Callable[[], Any]] = EXACT | {
+    "skops": LogisticRegression,
+    "network": lambda: PartialLabelClassifier("mlp", hidden_sizes=(2,), epochs=1),
+}
+
+
 @cache
 def model(kind: str) -> dict[str, bytes]:
     """The files of a model directory."""
-    X, _, sets, _ = sample(40)
-    estimator: Any = LogisticRegression()
-    if kind == "network":
-        estimator = PartialLabelClassifier("mlp", hidden_sizes=(2,), epochs=1)
-    trained = ConformalClassifier(estimator, random_state=0).fit(X, sets)
+    X, _, sets, y = sample(40)
+    with warnings.catch_warnings(action="ignore"):  # of encoders, about categories that are new
+        trained = ConformalClassifier(ESTIMATORS[kind](), random_state=0).fit(X, y if kind in EXACT else sets)
     with tempfile.TemporaryDirectory() as folder:
         trained.save(Path(folder, "model"))
         return {part.name: part.read_bytes() for part in Path(folder, "model").iterdir()}
@@ -468,7 +485,11 @@ def part_of(kind: str, start: str) -> Callable[[Path], None]:
         (folder / "setwise.json").write_bytes(listed_again(held["setwise.json"], name, content))
         with _named(path, folder):
             found = ConformalClassifier.load(folder)
-            found.predict_set(np.zeros((1, 3)))
+        try:
+            with np.errstate(all="ignore"):
+                found.predict_set(sample(9)[0])
+        except ValueError as error:
+            raise DataError(f"{path}: {error}") from None  # a model that answers nothing says why
 
     return read
 
@@ -618,6 +639,12 @@ TARGETS: dict[str, Target] = {
     "note": Target(note, "s.csv.differs.json", notes, words=_JSON),
     "model head": Target(head, "setwise.json", lambda: [model("skops")["setwise.json"]], words=_JSON),
     "model skops": Target(part_of("skops", "model"), "m.skops", lambda: [part("skops", "model")], sealed, _JSON),
+    **{
+        f"model {kind}": Target(
+            part_of(kind, "model"), "m.skops", lambda kind=kind: [part(kind, "model")], sealed, _JSON
+        )
+        for kind in EXACT
+    },
     "model network": Target(
         part_of("network", "model"), "m.safetensors", lambda: [part("network", "model")], words=_JSON
     ),

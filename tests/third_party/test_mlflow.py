@@ -13,7 +13,7 @@ import urllib.request
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -29,6 +29,11 @@ from mlflow.exceptions import MlflowException  # noqa: E402 - needs MLflow
 import setwise.mlflow as flavor  # noqa: E402 - needs MLflow
 
 NAMES = np.array(["ant", "owl", "wren"])
+BOOSTED = [
+    "sklearn.ensemble._gb.GradientBoostingClassifier",
+    "sklearn.tree._classes.DecisionTreeRegressor",
+    "sklearn.tree._tree.Tree",
+]
 
 
 @pytest.fixture(scope="module")
@@ -228,10 +233,10 @@ def test_a_logged_model_is_found_by_its_address(models, tmp_path, monkeypatch):
 
 def test_what_could_not_be_served_is_refused_when_it_is_saved(rows, tmp_path):
     frame, y = rows
-    forest = ConformalClassifier(RandomForestClassifier(3), random_state=0).fit(frame, y)
-    with pytest.raises(ValueError, match=r"use trusted=\['sklearn.tree._tree.Tree'\]"):
+    forest = ConformalClassifier(GradientBoostingClassifier(n_estimators=3), random_state=0).fit(frame, y)
+    with pytest.raises(ValueError, match=r"use trusted=\['sklearn.ensemble._gb.GradientBoostingClassifier', "):
         flavor.save_model(forest, tmp_path / "forest")
-    flavor.save_model(forest, tmp_path / "forest", trusted=["sklearn.tree._tree.Tree"])
+    flavor.save_model(forest, tmp_path / "forest", trusted=BOOSTED)
     served = mlflow.pyfunc.load_model(str(tmp_path / "forest"))
     assert lists(served.predict(frame[:9])) == forest.predict_set(frame[:9]).to_lists()
 
@@ -294,15 +299,15 @@ def wait_for(server, address):
 
 
 def test_a_model_does_not_vouch_for_itself_and_lies_inside_its_directory(rows, saved, tmp_path):
-    trees = ["sklearn.tree._tree.Tree"]
-    forest = ConformalClassifier(RandomForestClassifier(3, random_state=0), random_state=0).fit(*rows)
-    flavor.save_model(forest, tmp_path / "forest", trusted=trees)
+    boosted = GradientBoostingClassifier(n_estimators=3, random_state=0)
+    forest = ConformalClassifier(boosted, random_state=0).fit(*rows)
+    flavor.save_model(forest, tmp_path / "forest", trusted=BOOSTED)
     with pytest.raises(ValueError, match="need your trust"):
         flavor.load_model(tmp_path / "forest")
-    again = flavor.load_model(tmp_path / "forest", trusted=trees)
+    again = flavor.load_model(tmp_path / "forest", trusted=BOOSTED)
     assert again.predict_set(rows[0][:9]).to_lists() == forest.predict_set(rows[0][:9]).to_lists()
     described = tmp_path / "forest" / "MLmodel"
     inside, elsewhere = "data: data/model\n    setwise", f"data: {saved / 'split' / 'data' / 'model'}\n    setwise"
     described.write_text(described.read_text().replace(inside, elsewhere))
     with pytest.raises(ValueError, match="keeps its model elsewhere"):
-        flavor.load_model(tmp_path / "forest", trusted=trees)
+        flavor.load_model(tmp_path / "forest", trusted=BOOSTED)

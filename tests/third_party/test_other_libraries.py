@@ -3,6 +3,8 @@
 Elsewhere what is not installed is skipped, and the reason says so.
 """
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,3 +134,17 @@ def test_sets_by_label_are_the_class_conditional_ones_of_crepes(exact, level):
     for k in range(100):
         found = theirs.predict_set(scores[:, [k]], np.full(rows, k), confidence=level, smoothing=False)
         assert ((sets[:, k] == (found[:, 0] == 1)) | tied[:, k]).all()
+
+
+@pytest.mark.parametrize("name", ["XGBoost", "LightGBM"])
+def test_boosted_trees_of_other_libraries_come_back_where_somebody_vouches_for_them(name, rows, tmp_path):
+    """Their own loaders end the process over damaged files."""
+    frame, _, y = rows
+    model = ConformalClassifier(MODELS[name](), random_state=0).fit(frame, y)
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="types that need your trust") as error:
+        ConformalClassifier.load(tmp_path / "model")
+    named = re.findall(r"'([\w.]+)'", str(error.value).partition("trusted=")[2])
+    assert name.lower() in {word.partition(".")[0] for word in named}
+    again = ConformalClassifier.load(tmp_path / "model", trusted=named)
+    assert np.array_equal(again.predict_proba(frame), model.predict_proba(frame))

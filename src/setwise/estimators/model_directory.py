@@ -281,7 +281,13 @@ def _member(
             warnings.warn(f"{folder}: no rows were stored on which the estimator could be compared.", stacklevel=4)
         return model, None
     rows, expected = read_probe(parts[member["probe"]])
-    values = answers(model, rows, vocabulary)
+    try:
+        with np.errstate(all="ignore"):
+            values = answers(model, rows, vocabulary)
+    except InputError as error:
+        if own is not None:
+            raise
+        raise ValueError(f"{folder}: the model cannot be asked ({error.problem}).") from error
     apart = float(np.abs(values - expected).max()) if values.shape == expected.shape else float("inf")
     if not apart <= _TOLERANCE:
         whose = "estimator: it is not the model that was calibrated; its" if own is not None else f"{folder}: the"

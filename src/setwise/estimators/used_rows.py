@@ -225,7 +225,8 @@ def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:
         home = type(rows).__module__.partition(".")[0]
         plain = (_fill_text(rows[name]) if isinstance(rows, FeatureFrame) else rows[name] for name in rows.columns)
         columns = {f"column.{i}": _storable(values) for i, values in enumerate(plain)}
-        header |= {"frame": home, "columns": [str(name) for name in rows.columns]}
+        kinds = [name for name in rows.columns if str(getattr(rows[name], "dtype", "")) == "category"]
+        header |= {"frame": home, "columns": [str(name) for name in rows.columns], "categorical": kinds}
         if home not in _FRAMES or not all(isinstance(name, str) for name in rows.columns):
             return False
     else:
@@ -254,7 +255,9 @@ def read_probe(source: Source) -> tuple[Any, Floats]:
         columns = {str(name): arrays[f"column.{i}"] for i, name in enumerate(header["columns"])}
         if header["frame"] == "setwise":
             return FeatureFrame(columns), probabilities
-        return import_module(header["frame"]).DataFrame(columns), probabilities
+        frame = import_module(header["frame"]).DataFrame(columns)
+        kinds = header.get("categorical")
+        return frame.astype(dict.fromkeys(kinds, "category")) if kinds else frame, probabilities
 
 
 def _fill_text(values: Array) -> Array:

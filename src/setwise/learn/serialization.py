@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -19,6 +20,7 @@ from typing import Any
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -29,18 +31,7 @@ from setwise.learn.needed_trust import types_needing_trust
 from setwise.storage.directory import Part, Parts
 from setwise.storage.limits import check_unpacked
 
-OWN = frozenset(
-    {
-        "setwise.learn.em.EMClassifier",
-        "numpy.dtype",
-        "sklearn.compose._column_transformer._RemainderColsList",
-    }
-)
-"""Classes of this package that a skops file may hold, and what ColumnTransformer keeps: the type of an array's
-entries, and before scikit-learn 1.7 a list of columns. Others need the reader's `trusted`, or skops' own trust."""
-
 _SAFE_SKOPS = (0, 15)  # earlier ones trust trees, whose state can end the process if forged
-_OF_SCIKIT_LEARN = re.compile(r"sklearn(\.\w+)+")
 _ADDRESS = re.compile(r'("__id__": |"file": ")([0-9a-f-]+)')
 _OF_THE_MACHINE = {"device", "verbose"}
 
@@ -68,7 +59,7 @@ def write_model(model: Any, folder: Path, stem: str = "model") -> Description:
         if "external" in {last["kind"], before["kind"]}:
             return _external(model)
         return {"kind": "pipeline", "steps": before, "name": model.steps[-1][0], "last": last}
-    if type(model).__module__.partition(".")[0] in {"sklearn", "setwise"}:
+    if type(model).__module__.partition(".")[0] in {"sklearn", "setwise", "lightgbm", "xgboost"}:
         return _write_skops(model, folder, stem)
     return _external(model)
 
@@ -291,14 +282,14 @@ def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     io = _skops("save")
     try:
         content = _without_addresses(io.dumps(model))
-        foreign = {*io.get_untrusted_types(data=content), *types_needing_trust(model)} - OWN
+        foreign = types_needing_trust(content)
     except Exception:  # noqa: BLE001 - skops has no common error for what it cannot hold
         return _external(model)
     if any(name.partition(".")[0] in {"torch", "setwise", "__main__", "builtins"} for name in foreign):
         return _external(model)
     file = f"{stem}.skops"
     (folder / file).write_bytes(content)
-    return {"kind": "skops", "file": file, "class": _name(model), "needs_trust": sorted(foreign)}
+    return {"kind": "skops", "file": file, "class": _name(model)}
 
 
 def _without_addresses(content: bytes) -> bytes:
@@ -321,17 +312,14 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
         check_unpacked(part, len(part.content), sum(member.file_size for member in archive.infolist()))
     allowed = {*(trusted or ())}
     try:
-        types = io.get_untrusted_types(data=part.content)
-        missing = {*types} - OWN - allowed
-        if missing:  # name also those that only reading shows, as noted on saving: one error for all
-            missing |= {name for name in description["needs_trust"] if _OF_SCIKIT_LEARN.fullmatch(name)} - allowed
-        else:
-            model = io.loads(part.content, trusted=types)
-            missing = types_needing_trust(model) - allowed
-            if not missing:
-                return model
+        missing = types_needing_trust(part.content, allowed)
+        if not missing:
+            with warnings.catch_warnings():  # what another version answers is compared with what it answered
+                warnings.simplefilter("ignore", InconsistentVersionWarning)
+                return io.loads(part.content, trusted=io.get_untrusted_types(data=part.content))
     except Exception as error:
-        why = "it holds pickled objects" if "allow_pickle" in str(error) else error  # numpy says how to run them
+        said = " ".join(str(error).split()) or type(error).__name__
+        why = "it holds pickled objects" if "allow_pickle" in said else said  # numpy says how to run them
         raise ValueError(f"{part}: cannot be read by skops ({why}).") from error
     raise InputError(
         f"{part}: holds types that need your trust: {', '.join(sorted(missing))}",
