@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -181,7 +183,7 @@ def tamper(folder):
 DAMAGES = {
     "newer": (
         lambda folder: edited(folder, version=99, setwise="9.9"),
-        "format 99, written by setwise 9.9.*Update",
+        "format 99, written by setwise 9.9.*update",
     ),
     "truncated": (truncate, "truncated"),
     "tampered": (tamper, "changed or damaged"),
@@ -224,6 +226,58 @@ def test_a_forest_needs_no_trust_and_a_damaged_one_is_refused_in_a_sentence(tmp_
     with pytest.raises(ValueError, match=r"model-\w+.skops: .* a RandomForestClassifier with a state") as error:
         ConformalClassifier.load(tmp_path / "forest")
     assert "\n" not in str(error.value)
+
+
+OTHERS = {"scikit-learn": "1.2.3", "numpy": "2.0.1"}
+
+
+def saved_by_others(folder, **versions):
+    head = head_of(folder)
+    assert head["versions"].keys() == {"scikit-learn", "numpy", "skops"}
+    head["versions"] |= versions
+    with_head(folder, head)
+
+
+def fitted(folder):
+    X, sets = sample()
+    ConformalClassifier(GaussianNB(), random_state=0).fit(X, sets.to_mask().argmax(axis=1)).save(folder)
+    return folder
+
+
+def test_a_model_that_another_scikit_learn_saved_is_loaded_in_silence_where_its_answers_are_the_same(tmp_path):
+    saved_by_others(fitted(tmp_path / "model"), **OTHERS)
+    assert ConformalClassifier.load(tmp_path / "model").classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("attribute", ["var_", "theta_"])
+def test_a_model_that_does_not_work_here_names_the_versions_that_saved_it(attribute, tmp_path):
+    saved_by_others(fitted(tmp_path / "model"), **OTHERS)
+    model = ConformalClassifier.load(tmp_path / "model").estimator_
+    if attribute == "var_":
+        del model.var_
+    else:
+        model.theta_ = model.theta_ + 1
+    with_part(tmp_path / "model", next((tmp_path / "model").glob("*.skops")), skops_file(model))
+    here = f"here is scikit-learn {version('scikit-learn')} and numpy {version('numpy')}"
+    with pytest.raises(ValueError, match=rf"saved with scikit-learn 1.2.3 and numpy 2.0.1; {here}\.$"):
+        ConformalClassifier.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("wrong", ["1.0; run this", ["1"], None, "\x1b[31m"])
+def test_a_version_is_a_number_where_an_error_repeats_it(wrong, tmp_path):
+    saved_by_others(fitted(tmp_path / "model"), numpy=wrong)
+    next((tmp_path / "model").glob("probe-*")).unlink()
+    with pytest.raises(ValueError, match="is missing; copy the whole directory, or save it again.$"):
+        ConformalClassifier.load(tmp_path / "model")
+
+
+def test_an_answer_of_another_version_that_cannot_be_compared_is_warned_of(tmp_path):
+    saved_by_others(fitted(tmp_path / "model"), **OTHERS)
+    head = head_of(tmp_path / "model")
+    del head["members"][0]["probe"]
+    with_head(tmp_path / "model", head)
+    with pytest.warns(UserWarning, match="no rows were stored to compare its answers. It was saved with scikit-l"):
+        ConformalClassifier.load(tmp_path / "model")
 
 
 def test_a_directory_does_not_vouch_for_itself(tmp_path):

@@ -12,7 +12,9 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +31,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
 from setwise.ranks import as_level
 from setwise.storage.atomic_files import open_regular
-from setwise.storage.container import check_version, read_json, reading_untrusted
+from setwise.storage.container import VERSION_NUMBER, check_version, read_json, reading_untrusted
 from setwise.storage.directory import Parts, listing, replacing_directory
 
 FORMAT, VERSION = "setwise-model", 3
@@ -117,7 +119,16 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
     calibrations = _calibrations(parts, head)
     models, probe = [], None
     for member, own in zip(members, estimators, strict=True):
-        model, probe = _member(vocabulary, member, own, parts, trusted)
+        others = _other_versions(head) if own is None else ""
+        try:
+            with reading_untrusted(folder, FORMAT):
+                model, probe = _member(vocabulary, member, own, parts, trusted)
+        except InputError:
+            raise
+        except ValueError as error:
+            raise ValueError(f"{error}{others}") from error
+        if probe is None and others:
+            warnings.warn(f"{folder}: no rows were stored to compare its answers.{others}", stacklevel=6)
         models.append(model)
     named, labels = [member.get("learned") for member in members], np.arange(len(vocabulary))
     summary = head.get("feature_summary")
@@ -152,7 +163,7 @@ def read_head(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder / _HEAD}: cannot be read ({error!r}).") from error
     if kind != FORMAT:
         raise ValueError(f"{folder}: holds {str(kind)[:40]!r}, not a {FORMAT}.")
-    check_version(head, VERSION, folder)
+    check_version(head, VERSION, folder, again="fit the model again")
     if not isinstance(head.get("kind"), str) or not head.get("members"):
         raise ValueError(f"{folder / _HEAD}: lacks kind or members.")
     return dict(head)
@@ -199,6 +210,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "setwise": __version__,
+        "versions": _installed(),
         "kind": type(model).__name__,
         "cross": len(members) > 1,
         "classes": model.classes_.tolist(),
@@ -301,6 +313,25 @@ def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
         warnings.simplefilter("ignore", UserWarning)
         values: Floats = answers(model, rows, vocabulary)
     return values
+
+
+def _installed() -> dict[str, str]:
+    """The versions of what reads and asks a model of scikit-learn."""
+    found = {}
+    for name in ("scikit-learn", "numpy", "skops"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _other_versions(head: dict[str, Any]) -> str:
+    """A sentence on the versions that a model was saved with, if they are not those here."""
+    noted, here = head.get("versions", {}), _installed()
+    other = [name for name, number in here.items() if noted.get(name, number) != number]
+    if not other or not all(VERSION_NUMBER.fullmatch(str(noted[name])) for name in other):
+        return ""
+    saved = " and ".join(f"{name} {noted[name]}" for name in other)
+    return f" It was saved with {saved}; here is {' and '.join(f'{name} {here[name]}' for name in other)}."
 
 
 def _features(described: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from setwise.storage.atomic_files import open_regular, replacing
 from setwise.storage.directory import Part, Source
 from setwise.storage.stored_arrays import BROKEN, read_arrays
 
+VERSION_NUMBER = re.compile(r"\d[\w.+!-]{0,30}")
+"""What a file may say of the version of a library, where an error repeats it."""
 _DIGEST = "digest"
 
 
@@ -82,15 +85,19 @@ def check_version(
     header: Mapping[str, Any], version: int, source: Source, *, again: str = "make the file again"
 ) -> None:
     """Refuses what another setwise wrote in a format that this one does not read."""
-    if type(header["version"]) is not int:
+    found = header["version"]
+    if type(found) is not int:
         raise ValueError(f"{source}: its version is no number.")
-    if header["version"] > version:
+    if found != version:
+        noted = str(header.get("setwise"))
+        known = VERSION_NUMBER.fullmatch(noted) is not None
+        writer = f"setwise {noted}" if known else "another setwise"
+        older = f"{again}, or install {writer}" if known else again
+        remedy = "update setwise" if found > version else older
         raise ValueError(
-            f"{source}: format {header['version']}, written by setwise {str(header.get('setwise'))[:40]}; this is "
-            f"setwise {__version__}, which reads formats up to {version}. Update setwise."
+            f"{source}: format {found}, written by {writer}; this is setwise {__version__}, "
+            f"which reads format {version}: {remedy}."
         )
-    if header["version"] < version:
-        raise ValueError(f"{source}: format {header['version']} is no longer read (now {version}); {again}.")
 
 
 @contextmanager
