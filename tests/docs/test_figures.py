@@ -31,6 +31,19 @@ def test_the_guide_on_new_rows_shows_the_kept_figures():
     assert f"in {100 * min(others):.0f} to {100 * max(others):.0f} %" in page.replace("\n", " ")
 
 
+def test_a_monitor_costs_what_the_guide_says():
+    results = ROOT / "benchmarks/results/monitor.json"
+    if not results.exists():
+        pytest.skip("benchmarks/results is not part of this copy")
+    kept = json.loads(results.read_text(encoding="utf-8"))
+    assert max(kept["one_by_one"]["last_to_first"], kept["one_by_one"]["last_to_new"]) < 1.2
+    assert f"{kept['batches']['kept']['10,000,000']['bytes'] / 1e6:.1f} MB are kept" in (
+        (ROOT / "docs/guide/new-rows.md").read_text(encoding="utf-8")
+    )
+    assert kept["threads"]["runs_with_all_rows"] == kept["threads"]["runs_that_went_on"] == kept["threads"]["runs"]
+    assert kept["threads"]["p_value"] > 0.01
+
+
 def test_the_comparison_shows_the_kept_intervals_which_hold_and_are_narrow():
     results = ROOT / "benchmarks/results/estimates.json"
     if not results.exists():
