@@ -4,7 +4,7 @@ import numpy as np
 
 from setwise import Votes
 from setwise.crowd.annotator_model import fit_annotators
-from setwise.crowd.consensus import find_consensus, weigh_votes
+from setwise.crowd.consensus import answer_certainty, complete_shares, find_consensus, weigh_votes
 
 
 def answers(rng, y, shares):
@@ -83,3 +83,33 @@ def test_few_rows_are_counted(rng):
     y = rng.integers(0, 4, 12)
     votes = Votes.from_matrix(answers(rng, y, [0.9, 0.5, 0.4]), classes=range(4))
     assert not find_consensus(votes).modelled
+
+
+def test_the_confidence_of_a_proposal_orders_rows_and_does_not_change_its_label():
+    sure = [0.95, 0.5, 0.2, 1.0]
+    named = Votes.from_proposals([{label: share} for label, share in zip("abba", sure, strict=True)])
+    columns = {"item": range(4), "label": [*"abba"], "confidence": sure}
+    for votes in (named, Votes.from_table(columns, annotator=None, weight="confidence")):
+        found = weigh_votes(votes)
+        assert np.allclose(found.max(axis=1), [0.975, 0.75, 0.6, 1.0])
+        assert votes.classes[found.argmax(axis=1)].tolist() == [*"abba"]
+
+
+def test_weights_above_one_stay_and_near_copies_are_no_doubt():
+    columns = {"item": [0, 0, 1], "annotator": [*"xyx"], "label": [0, 1, 1], "weight": [3, 1, 0.5]}
+    votes = Votes.from_table(columns, weight="weight", classes=range(2))
+    assert answer_certainty(votes).tolist() == [1, 0.5]
+    halved = answer_certainty(votes, np.array([0.5, 1]))
+    assert halved.tolist() == [1, 0.5]
+    assert complete_shares(np.array([[0.75, 0.25], [0, 1]]), halved).tolist() == [[0.75, 0.25], [0.25, 0.75]]
+
+
+def test_probabilities_are_not_dropped_where_rows_have_one_answer_or_answers_are_counted(rng):
+    y = rng.integers(0, 4, 1000)
+    model = 0.6 * np.eye(4)[np.where(rng.random(1000) < 0.8, y, rng.integers(0, 4, 1000))] + 0.1
+    one = Votes.from_matrix(answers(rng, y, [0.7]), classes=range(4))
+    assert np.array_equal(weigh_votes(one, model), fit_annotators(one, model).posterior)
+    copies = np.repeat(answers(rng, y, [0.5]), 2, axis=1)
+    copies[:, 1] = np.where(rng.random(1000) < 0.9, copies[:, 1], rng.integers(0, 4, 1000))
+    found = find_consensus(Votes.from_matrix(copies, classes=range(4)), model)
+    assert right(found.shares, y) > right(found.votes.counts, y) + 0.02

@@ -109,18 +109,20 @@ def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
 def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None:
     """Writes which share of its answers each label of a row has, as `setwise conformalize` reads probabilities."""
     from setwise.cli.outputs import writing  # Arrow is loaded for files
+    from setwise.crowd.consensus import answer_certainty, complete_shares
     from setwise.tables.label_notation import encode_labels
 
     assert found.votes is not None  # noqa: S101 - answers were read
-    counts, labels = found.votes.counts, found.votes.classes.tolist()
+    counts, labels, certainty = found.votes.counts, found.votes.classes.tolist(), answer_certainty(found.votes)
     total = counts.sum(axis=1, keepdims=True)
     if not total.all():
         raise ValueError(
             f"{name} {found.ids[total.argmin()]!r} has no answer, so that its labels have no shares; leave it out."
         )
     columns = [f"p:{text}" for text in encode_labels(labels, "|")]
+    shares = complete_shares(counts / total, certainty)
     with writing(out) as writer:
-        writer.append_columns({name: _arrow(found.ids), **dict(zip(columns, (counts / total).T, strict=True))})
+        writer.append_columns({name: _arrow(found.ids), **dict(zip(columns, shares.T, strict=True))})
     screen.say(f"{len(counts):,} rows, a column of probabilities for each of {len(labels):,} labels")
     asked = f"--probabilities {out} --labels SETS.csv --key {name}"
     screen.say(f"saved to {out}   try:  setwise conformalize {asked} --out sets.cal")

@@ -180,7 +180,8 @@ ANNOTATOR = _column("--annotator", "In this table, the column that says who answ
 LABEL = _column("--label", "In this table, the column with the answer.", VOTES)
 WEIGHT = _column(
     "--weight",
-    "In this table, a column that says how much an answer counts, such as 2 where an expert answered.",
+    "In this table, a column that says how much an answer counts: 2 where an expert answered, or the confidence of "
+    "a model.",
     VOTES,
 )
 PATTERN = option(

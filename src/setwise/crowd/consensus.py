@@ -4,7 +4,8 @@ The annotator model is best where annotators err independently. Where they copy 
 0 or 1 and follows the copies; counting is better there. Which of the two is taken, other annotators tell: a family
 of annotators who err together is left out, and its answers show which consensus of the others it confirms more
 often. Where that leaves it open, the model is taken if the data do not contradict independence. A group of
-near-copies counts once. No true label takes part.
+near-copies counts once. A proposal of probability .9 is .9 of an answer, and all labels share the rest alike. No
+true label takes part.
 """
 
 from __future__ import annotations
@@ -41,13 +42,21 @@ class Consensus:
         The answers, where a group of near-copies shares the weight of one annotator.
     resemblance
         How alike annotators answer; None where they are not named.
-    model
-        The annotator model of these answers and the probabilities of a classifier, if there are any.
+    probabilities
+        Those of a classifier, if there are any.
+    certainty
+        Per row, the weight of its answers over what it would be if each counted as one at least.
     """
 
     votes: Votes
     resemblance: Resemblance | None
-    model: AnnotatorModel
+    probabilities: Floats | None
+    certainty: Floats
+
+    @lazy
+    def model(self) -> AnnotatorModel:
+        """The annotator model of these answers and the probabilities."""
+        return fit_annotators(self.votes, self.probabilities)
 
     @lazy
     def dependence(self) -> Dependence | None:
@@ -59,7 +68,9 @@ class Consensus:
         """Whether the annotator model takes part; otherwise answers are counted."""
         if self.votes.against is not None:
             return True
-        gain = _gain(self.votes, self.resemblance, self.model.prior.probabilities)
+        if np.count_nonzero(self.votes.sizes > 1) < _FEW:  # they confirm nothing
+            return self.probabilities is not None
+        gain = _gain(self)
         if abs(gain) > _CLEAR:
             return gain > 0
         found = self.dependence
@@ -68,7 +79,32 @@ class Consensus:
     @lazy
     def confidence(self) -> Floats:
         """(n, K): how sure each label of a row is. These are no probabilities."""
-        return frozen((_mix if self.modelled else share_votes)(self.votes, self.model))
+        return frozen(self.mixed if self.modelled else self.shares)
+
+    @lazy
+    def shares(self) -> Floats:
+        """The share of each label among the answers of a row, a classifier's among them."""
+        return self.share(self.votes)
+
+    def share(self, votes: Votes) -> Floats:
+        """The same for these answers, weighed in another way; where there are none, the posterior of the model."""
+        total = votes.counts.sum(axis=1, keepdims=True)
+        found = complete_shares(votes.counts / np.where(total > 0, total, 1), self.certainty)
+        if self.probabilities is not None:
+            full = total / self.certainty[:, None]
+            found = (full * found + self.probabilities) / (full + 1)
+        elif not (total > 0).all():
+            found = np.where(total > 0, found, self.model.posterior)
+        return found
+
+    @lazy
+    def mixed(self) -> Floats:
+        """The posterior; of votes alone tempered and mixed with the shares, for it is too close to 0 or 1."""
+        if self.probabilities is not None or self.votes.against is not None:
+            return self.model.posterior
+        found: Floats = self.model.posterior**_POWER * self.shares
+        found /= found.sum(axis=1, keepdims=True)
+        return found
 
     @property
     def rule(self) -> str:
@@ -87,9 +123,10 @@ def find_consensus(
     """The consensus of all rows, by the rule that the answers confirm."""
     if resemblance is None and votes.annotator is not None:
         resemblance = find_resemblance(votes)
+    certainty = answer_certainty(votes, None if resemblance is None else resemblance.weights)
     if resemblance is not None and (resemblance.weights < 1).any():
         votes = _scale(votes, resemblance.weights)
-    return Consensus(votes, resemblance, fit_annotators(votes, probabilities))
+    return Consensus(votes, resemblance, probabilities, certainty)
 
 
 def learn_consensus(found: Consensus, verified: Ints) -> tuple[Floats, str]:
@@ -103,7 +140,7 @@ def learn_consensus(found: Consensus, verified: Ints) -> tuple[Floats, str]:
     if votes.annotator is None or len(rows) < _FEW:
         return found.confidence, found.rule
     truth, each = verified[rows], np.arange(len(rows))
-    agreed = share_votes(_scale(votes, _agreement(votes)), found.model)
+    agreed = found.share(_scale(votes, _agreement(votes)))
     fixed = {found.rule: found.confidence, "answers weighed by agreement": agreed}
     right = {rule: _hits(values[rows], each, truth) for rule, values in fixed.items()}
     fold = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
@@ -129,7 +166,7 @@ def _learn_weights(found: Consensus, verified: Ints, rows: Ints) -> dict[str, Fl
     alone = found.confidence.copy()
     alone[votes.row[best]] = 0
     alone[votes.row[best], votes.label[best]] = 1
-    by_accuracy = share_votes(_scale(votes, np.maximum(odds, TINY)), found.model)
+    by_accuracy = found.share(_scale(votes, np.maximum(odds, TINY)))
     return {"answers weighed by accuracy": by_accuracy, "the answers of the best annotator": alone}
 
 
@@ -157,32 +194,43 @@ def _scale(votes: Votes, weights: Floats) -> Votes:
     return replace(votes, own_weight=frozen(own * (weights / weights.max())[votes.who]))
 
 
-def share_votes(votes: Votes, otherwise: AnnotatorModel) -> Floats:
-    """(n, K): the share of each label among the answers of a row; where there are none, that of a model."""
-    total = votes.counts.sum(axis=1, keepdims=True)
-    share: Floats = np.divide(votes.counts, total, out=otherwise.posterior.copy(), where=total > 0)
-    return share
+def answer_certainty(votes: Votes, weights: Floats | None = None) -> Floats:
+    """Per row, the weight of its answers over what it would be if each counted as one at least; 1 without answers.
+
+    `weights` are those of the annotators. Without annotators the answers of a row are of one person at least.
+    """
+    certainty = np.ones(len(votes))
+    if votes.weight is None:
+        return certainty
+    row, who, which = votes.answers
+    weight = np.bincount(which, votes.weight, len(row))
+    if votes.annotator is None:
+        total = np.bincount(row, weight, len(votes))
+        return np.minimum(total, certainty, out=certainty, where=total > 0)
+    each = 1.0 if weights is None else weights[who]
+    total, full = (np.bincount(row, each * of, len(votes)) for of in (weight, np.maximum(weight, 1)))
+    return np.divide(total, full, out=certainty, where=full > 0)
 
 
-def _mix(votes: Votes, model: AnnotatorModel) -> Floats:
-    """The posterior; of votes alone tempered and mixed with the share of votes, for it is too close to 0 or 1."""
-    if model.prior.probabilities is not None or votes.against is not None:
-        return model.posterior
-    mixed: Floats = model.posterior**_POWER * share_votes(votes, model)
-    mixed /= mixed.sum(axis=1, keepdims=True)
-    return mixed
+def complete_shares(shares: Floats, certainty: Floats) -> Floats:
+    """Shares in which all labels have an equal part of what the answers of a row leave open."""
+    if (certainty == 1).all():
+        return shares
+    completed: Floats = certainty[:, None] * shares + (1 - certainty[:, None]) / shares.shape[1]
+    return completed
 
 
-def _gain(votes: Votes, resemblance: Resemblance | None, probabilities: Floats | None) -> float:
+def _gain(found: Consensus) -> float:
     """By how many standard errors answers left out confirm the model more often than counting."""
+    votes, probabilities = found.votes, found.probabilities
     rng = np.random.default_rng(0)
     if len(votes) > _ROWS:
         rows = np.sort(rng.permutation(len(votes))[:_ROWS])
         votes, probabilities = votes[rows], None if probabilities is None else probabilities[rows]
-    if resemblance is None or votes.annotator is None:  # the answers of nobody in particular
+    if found.resemblance is None or votes.annotator is None:  # the answers of nobody in particular
         fold = rng.integers(0, _FOLDS, len(votes.row))
     else:
-        families = resemblance.families
+        families = found.resemblance.families
         fold = (rng.permutation(families.max(initial=0) + 1) % _FOLDS)[families][votes.annotator]
     weight = np.ones(len(votes.row)) if votes.weight is None else votes.weight
     gained, judged = np.zeros(len(votes)), np.zeros(len(votes))
@@ -191,9 +239,9 @@ def _gain(votes: Votes, resemblance: Resemblance | None, probabilities: Floats |
         held = np.flatnonzero((fold == number) & (others.sizes[votes.row] > 0))
         if not len(held):
             continue
-        model = fit_annotators(others, probabilities)
+        panel = Consensus(others, None, probabilities, np.ones(len(others)))
         row, label = votes.row[held], votes.label[held]
-        by_model, by_count = (_hits(rule(others, model), row, label) for rule in (_mix, share_votes))
+        by_model, by_count = (_hits(values, row, label) for values in (panel.mixed, others.counts))
         gained += np.bincount(row, weight[held] * (by_model - by_count), len(votes))
         judged += np.bincount(row, weight[held], len(votes))
     gained = gained[judged > 0]

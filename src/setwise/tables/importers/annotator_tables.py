@@ -51,7 +51,8 @@ def from_annotators_long(
         A file or a frame.
     item, annotator, label
         The columns of the table. By default `item` is the first of item, task, id and custom_id, `annotator` the
-        first of annotator, worker and performer, and `label` is label or answer.
+        first of annotator, worker and performer, and `label` is label or answer. Where no column has the annotator
+        and each item has one line, annotators are not named.
     weight
         The column with the weight of a vote, if there is one.
     rule
@@ -73,6 +74,9 @@ def from_annotators_long(
     there = lines.column_names
     item, annotator, label = (next((name for name in names if name in there), names[0]) for names in named)
     roles = {"item": item, "annotator": annotator, "label": label, **({"weight": weight} if weight else {})}
+    alone = named[1] is _ANNOTATOR and annotator not in there and item in there
+    if alone and len(distinct(one_chunk(lines[item]))[0]) == len(lines):  # the labels of one person or model
+        del roles["annotator"]
     for role, name in roles.items():
         if name not in lines.column_names:
             raise absent_column(name, lines.column_names, where, "", _NAMED[role])
@@ -81,13 +85,14 @@ def from_annotators_long(
     if twice is not None:
         raise DataError(f"{where}: the column {twice!r} is named twice; name another column for one of them.")
     values, rows = distinct(one_chunk(lines[item]))
-    annotators, who = distinct(one_chunk(lines[annotator]))
+    annotators, who = distinct(one_chunk(lines[annotator])) if "annotator" in roles else (None, None)
     classes = Vocabulary.or_none(classes)
     reader = LabelReader(f"{where}, column {label!r}", classes=classes)
     labels, codes, absent = reader.singles(lines[label], verbatim=not is_delimited(lines))
     given = ~absent
     _refuse_gaps(rows, values, np.ones_like(given), f"{where}: row", item)
-    _refuse_gaps(who, annotators, given, f"{where}: row", annotator)
+    if annotators is not None and who is not None:
+        _refuse_gaps(who, annotators, given, f"{where}: row", annotator)
     ids = frozen(id_array(values))
     with reading_from(where):
         votes = Votes.from_codes(
@@ -96,7 +101,7 @@ def from_annotators_long(
             labels,
             codes,
             annotators,
-            who[given],
+            None if who is None else who[given],
             None if weight is None else _weights(lines[weight], weight)[given],
             classes=classes,
             items=ids,
