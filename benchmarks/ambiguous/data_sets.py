@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,8 @@ class DataSet:
     """One data set; positions of labels count within `classes`.
 
     `given` is the label of each row that somebody has, which may be wrong. `proposed` and `confidence` are those of
-    one model. `probabilities` are of a model that saw none of these rows' true labels; of panels, shares of votes.
+    one model. `probabilities` are of a model that saw none of these rows' true labels; of panels, shares of votes,
+    and `learned` says that a model has learned them. `name` is that of the card.
     """
 
     y: np.ndarray
@@ -36,6 +37,8 @@ class DataSet:
     confidence: np.ndarray | None = None
     truth_is_candidate: bool = True
     by_chance: bool = False
+    learned: bool = True
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def panel(votes: Votes, y: np.ndarray) -> DataSet:
     theirs = votes.who == np.bincount(votes.who).argmax()
     given = votes.counts.argmax(axis=1)
     given[votes.row[theirs]] = votes.label[theirs]
-    return DataSet(y, votes.classes.tolist(), shares(votes), votes, given=given)
+    return DataSet(y, votes.classes.tolist(), shares(votes), votes, given=given, learned=False)
 
 
 @card(
@@ -323,7 +326,7 @@ def load(name: str, folder: Path) -> DataSet | None:
     """The data set; None where it is absent."""
     os.environ.setdefault("SETWISE_DATA", str(folder))
     try:
-        return CARDS[name].read(folder)
+        return replace(CARDS[name].read(folder), name=name)
     except (FileNotFoundError, DataError) as error:
         print(f"ABSENT: {name} ({error})", flush=True)
         return None
