@@ -30,7 +30,9 @@ def main():
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SETWISE_DATA", "../shared/data")))
     parser.add_argument("--only", choices=runner.QUESTIONS, action="append")
     parser.add_argument("--set", action="append", help="a data set by name; may be repeated")
-    parser.add_argument("--package", action="append", help="methods of this package alone; may be repeated")
+    parser.add_argument(
+        "--package", action="append", help="methods of this package alone, or formulas; may be repeated"
+    )
     parser.add_argument("--fast", action="store_true", help="few draws")
     parser.add_argument("--draws", type=int, help="draws per cell, in place of each question's own")
     parser.add_argument("--keep", action="store_true", help="replaces these lines of results.csv")

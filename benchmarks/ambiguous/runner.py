@@ -32,7 +32,7 @@ def lines(asked, name, data, draws, only=None):
     for setting in asked.settings(data):
         tasks = [asked.task(data, setting, draw, once) for draw in range(draws)]
         for method in methods(asked.QUESTION):
-            if (only and method.package not in only) or not method.applies(tasks[0][0]):
+            if (only and (method.package or "formulas") not in only) or not method.applies(tasks[0][0]):
                 continue
             if method.slow and draws <= asked.FAST:
                 continue
