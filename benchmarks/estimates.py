@@ -28,7 +28,7 @@ from summary import machine, show
 
 from setwise import MisuseWarning, estimate
 from setwise.crowd.consensus import weigh_votes
-from setwise.crowd.rectified_shares import others_agree, rectify, single_answers
+from setwise.crowd.rectified_shares import rectify, single_answers
 from setwise.ranks import binomial_bounds
 
 RESULTS = Path(__file__).resolve().parent / "results" / "estimates.json"
@@ -46,7 +46,7 @@ class World:
         every, most = np.arange(n), support.max(axis=1)
         parts = [(every, np.full(n, c), y == c, consensus == c) for c in range(k)]
         parts.append((every, np.full(n, k), consensus == y, most >= np.median(most)))
-        parts.append((row, who + k + 1, label == y[row], others_agree(row, label, k)))
+        parts.append((row, who + k + 1, label == y[row], consensus[row] == label))
         self.row, unit, self.hit, self.proxy = (np.concatenate(column) for column in zip(*parts, strict=True))
         self.names = [f"share of {c}" for c in votes.classes.tolist()] + ["accuracy of consensus"]
         self.names += [f"accuracy of {name}" for name in votes.annotators.tolist()]
@@ -142,7 +142,7 @@ def scan(designs):
     """The least exact coverage among designs: rare and common hits, useless, good and perverse proxies."""
     rng, found = np.random.default_rng(0), []
     while len(found) < designs:
-        m = int(np.exp(rng.uniform(np.log(60), np.log(300))))
+        m = int(np.exp(rng.uniform(np.log(30), np.log(300))))
         n = int(np.exp(rng.uniform(np.log(1.05 * m), np.log(20_000))))
         one = max(1, round(n * rng.uniform(0.005, 0.5)))
         p = np.exp(rng.uniform(np.log(0.0005), np.log(0.5), 2))

@@ -46,12 +46,13 @@ def measure(name, votes, y, draws):
     people = len(votes.annotators)
     hits = y[row] == label
     accuracy = np.bincount(who, hits, people) / np.bincount(who, minlength=people)
+    alone = find_consensus(votes)
     held, width, plain, learned = [], [], [], []
     for draw in range(draws):
         verified = np.full(len(y), MISSING)
         chosen = np.random.default_rng(draw).permutation(len(y))[:m]
         verified[chosen] = y[chosen]
-        found = annotator_shares(votes, verified)
+        found = annotator_shares(votes, alone.confidence.argmax(axis=1), verified)
         known = found.verified > 0
         held.append(np.mean(((found.lower <= accuracy + 1e-12) & (accuracy <= found.upper + 1e-12))[known]))
         use = np.isin(row, chosen)
@@ -65,7 +66,6 @@ def measure(name, votes, y, draws):
             labels[chosen] = votes.classes[y[chosen]]
             people_of = annotators(votes, labels)
             learned.append((share_right(people_of.confidence, y), people_of.effective_votes))
-    alone = find_consensus(votes)
     return {
         "set": name,
         "annotators": people,

@@ -4,7 +4,7 @@ import numpy as np
 
 from setwise import Votes
 from setwise.crowd.annotator_model import fit_annotators
-from setwise.crowd.consensus import answer_certainty, complete_shares, find_consensus, weigh_votes
+from setwise.crowd.consensus import answer_certainty, complete_shares, find_consensus, learn_consensus, weigh_votes
 
 
 def answers(rng, y, shares):
@@ -113,3 +113,24 @@ def test_probabilities_are_not_dropped_where_rows_have_one_answer_or_answers_are
     copies[:, 1] = np.where(rng.random(1000) < 0.9, copies[:, 1], rng.integers(0, 4, 1000))
     found = find_consensus(Votes.from_matrix(copies, classes=range(4)), model)
     assert right(found.shares, y) > right(found.votes.counts, y) + 0.02
+
+
+def test_verified_rows_change_the_rule_for_more_than_luck():
+    changed = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 4, 300)
+        votes = Votes.from_matrix(answers(rng, y, [0.6] * 8), classes=range(4))  # all alike: no rule is better
+        found = find_consensus(votes)
+        changed += learn_consensus(found, np.where(np.arange(300) < 50, y, -1))[1] != found.rule
+    assert changed <= 2
+
+
+def test_verified_rows_show_who_outshines_a_panel(rng):
+    y = rng.integers(0, 4, 400)
+    root = answers(rng, y, [0.3])
+    said = np.column_stack([answers(rng, root[:, 0], [0.7] * 7), answers(rng, y, [0.95])])
+    found = find_consensus(Votes.from_matrix(said, classes=range(4)))
+    confidence, rule = learn_consensus(found, np.where(np.arange(400) < 60, y, -1))
+    assert rule != found.rule
+    assert right(confidence, y) > right(found.confidence, y) + 0.2

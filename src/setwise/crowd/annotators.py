@@ -303,9 +303,9 @@ def annotators(
     Notes
     -----
     With verified rows each interval is that of `setwise.estimate`: the rows an annotator answered are a finite
-    population, and what most others say is a proxy that no verified label has influenced. The consensus is chosen
-    by the verified rows. It serves learning and reading; triage, suspects and estimates use one that has not seen
-    a verified label.
+    population, and what the consensus says is a proxy that no verified label has influenced. The consensus that
+    is shown is chosen by the verified rows. It serves learning and reading; triage, suspects and estimates use
+    one that has not seen a verified label.
 
     Answers alone give accuracies only to a model in which annotators err independently (Dawid and Skene, 1979).
     Real panels seldom do, and a test often cannot tell: on rows of which some are hard such intervals held for none
@@ -323,9 +323,9 @@ def annotators(
     4 annotators, 400 rows (100 verified), 2 classes
     annotator  answers  agreement  accuracy  95 % interval
     dan        400      0.53       0.53      0.49–0.57      cannot be told from guessing; least accurate
-    bob        400      0.65       0.79      0.74–0.85
-    cyd        400      0.69       0.85      0.79–0.90
-    ann        400      0.70       0.92      0.86–0.96
+    bob        400      0.65       0.80      0.75–0.84
+    cyd        400      0.69       0.87      0.82–0.90
+    ann        400      0.70       0.94      0.90–0.96
     Agreement:     0.28, where 0 is luck and 1 is full agreement (Krippendorff's
                    alpha). The 4 answers to a row tell as much as about 4 from
                    unrelated annotators, judged by verified rows.
@@ -362,7 +362,7 @@ def annotators(
     else:
         sets = votes.candidates(missing="full")
         refuse_sole_answers("annotators", sets, truth)
-        accuracy, lower, upper = rates = annotator_shares(votes, truth)[:3]
+        accuracy, lower, upper = rates = annotator_shares(votes, proposed, truth)[:3]
         use = truth[row] != MISSING
         panel = np.where(truth == MISSING, 0.0, proposed == truth)
         answered = np.bincount(who, minlength=len(votes.annotators))

@@ -1,10 +1,10 @@
 """`estimate`: how common classes are, and how often annotators, consensus, model and sets are right.
 
-Each figure is a share of rows with the interval of `rectified_shares`, whose proxy no verified label has seen: of a
-class, whether the consensus names it; of an annotator, whether the others agree. How many rows have a true label is
-not known; of these (sensitivity, specificity, recall) the share is that of the verified ones with the binomial
-interval, which is wide enough for rows drawn without replacement. Of rows in groups it is Korn and Graubard's,
-for groups drawn at random (`ranks.share_interval`).
+Each figure is a share of rows with the interval of `rectified_shares`, whose proxy no verified label has seen: of
+a class, whether the consensus names it; of an annotator, whether the consensus says the same. How many rows have
+a true label is not known; of these (sensitivity, specificity, recall) the share is that of the verified ones with
+the binomial interval, which is wide enough for rows drawn without replacement. Of rows in groups it is Korn and
+Graubard's, for groups drawn at random (`ranks.share_interval`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from setwise._arrays import Array, Bools, Floats, Ints, frame_columns
 from setwise._types import Candidates, Column, ProbabilityRows
 from setwise.crowd.consensus import weigh_votes
-from setwise.crowd.rectified_shares import Shares, others_agree, rectify, single_answers
+from setwise.crowd.rectified_shares import Shares, rectify, single_answers
 from setwise.crowd.verifiers import add_verified
 from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import gather
@@ -208,7 +208,7 @@ def estimate(
     Notes
     -----
     Each interval by itself contains the figure of these rows in 19 of 20 draws of the verified rows, whatever the
-    annotators and the model are like. With fewer than 60 verified rows that is proved. From there on the interval
+    annotators and the model are like. With fewer than 30 verified rows that is proved. From there on the interval
     joins Clopper–Pearson intervals of two kinds of rows; its coverage was computed for thousands of designs.
 
     Examples
@@ -306,7 +306,7 @@ def _answers(
         differs = compare_verified(gather(LAC(), DenseRows(support), candidates, own), votes=given)
         row, who, label = single_answers(given)
         names = [f"annotator {name}" if name in _VOICES else name for name in given.annotators.tolist()]
-        parts = [(who + 1 + (matrix is not None), row, label, others_agree(row, label, given.n_classes))]
+        parts = [(who + 1 + (matrix is not None), row, label, lead[row] == label)]
     else:
         indptr, codes = given.rows
         lead, single = np.full(len(given), MISSING), given.sizes == 1

@@ -12,7 +12,7 @@ used depends on m and g alone: the narrower of two intervals misses too often. W
 misses, it is the union of both: two hits, one where g = 0 and one where g = 1, say less than their sum of squares.
 
 The exact interval is proved. The coverage of the other was computed over all outcomes of the draw: at least .956 in
-8,000 designs of up to 20,000 rows of which 60 to 300 are verified (`benchmarks/estimates.py`).
+8,000 designs of up to 20,000 rows of which 30 to 300 are verified (`benchmarks/estimates.py`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from setwise._arrays import Bools, Floats, Ints
+from setwise._arrays import Floats, Ints
 from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.ranks import binomial_bounds, hypergeometric_bounds
 
-FEWEST = 60
+FEWEST = 30
 """Fewer verified rows than these have the exact interval, without a proxy."""
 _RARE = 5
 _DUST = 1e-9
@@ -69,14 +69,14 @@ def rectify(hits: Ints, verified: Ints, rows: Ints, delta: float = 0.05) -> Shar
     return Shares(*(part.reshape(shape) for part in (value, lower, upper, m)))
 
 
-def annotator_shares(votes: Votes, verified: Ints) -> Shares:
+def annotator_shares(votes: Votes, consensus: Ints, verified: Ints) -> Shares:
     """How many of the rows that each annotator answered have the right answer; `verified` are codes of labels.
 
     The answer to a row is the label that the annotator gave it most often, of several the first; "not this label"
-    is no answer. The proxy is whether most others agree with it.
+    is no answer. The proxy is whether the consensus, which has not seen a verified label, says the same.
     """
     row, who, label = single_answers(votes)
-    cell = 2 * who + others_agree(row, label, votes.n_classes)
+    cell = 2 * who + (consensus[row] == label)
 
     def count(answers: Ints) -> Ints:
         return np.bincount(answers, minlength=2 * len(votes.annotators)).reshape(-1, 2)
@@ -102,22 +102,3 @@ def single_answers(votes: Votes) -> tuple[Ints, Ints, Ints]:
     cell, label = np.divmod(keys, k)
     row, who = np.divmod(cell, people)
     return row, who, label
-
-
-def others_agree(row: Ints, label: Ints, n_classes: int) -> Bools:
-    """Whether at least as many others give a row its label as any other one; answers are ordered by rows.
-
-    >>> others_agree(np.array([0, 0, 0, 1]), np.array([1, 1, 2, 0]), 3).tolist()
-    [True, True, False, False]
-    """
-    pairs, place, times = np.unique(row * n_classes + label, return_inverse=True, return_counts=True)
-    rows = pairs // n_classes
-    order = np.lexsort([times, rows])
-    last = np.flatnonzero(np.diff(rows[order], append=-1))
-    first, second = np.zeros((2, int(row.max(initial=-1)) + 1), dtype=np.intp)
-    first[rows[order[last]]] = times[order[last]]
-    paired = last[(last > 0) & (rows[order[last - 1]] == rows[order[last]])]
-    second[rows[order[paired]]] = times[order[paired - 1]]
-    mine = times[place.ravel()]
-    agree: Bools = (mine > 1) & (mine - 1 >= np.where(mine == first[row], second[row], first[row]))
-    return agree

@@ -160,7 +160,7 @@ class _Pairs:
         near = near[hypergeometric_cdf(i - x, n, i, n - j) * len(first) <= _CHANCE]
         links = sparse.coo_array((np.ones(len(near)), (first[near], second[near])), shape=(len(self.sizes),) * 2)
         groups = connected_components(links, directed=False)[1]
-        per_row = len(self.row) / max(len(np.unique(self.row)), 1)
+        per_row = len(self.row) / max(int(np.count_nonzero(np.bincount(self.row))), 1)
         return Resemblance(first, second, common.astype(int), agree, beyond, together, frozen(groups), per_row)
 
     def _compare(self, some: Ints, errors: _Errors) -> Floats:

@@ -30,7 +30,15 @@ def as_candidates(
     declared = Vocabulary.or_none(classes)
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
-    sets = as_label_sets(candidates, declared, name=name)
+    known = declared
+    if (
+        known is None
+        and isinstance(candidates, np.ndarray)
+        and candidates.ndim == 1
+        and candidates.dtype.kind in "iu"
+    ):
+        known = Vocabulary.positions(n_classes)  # whole numbers are columns: none of them needs to be looked up
+    sets = as_label_sets(candidates, known, name=name)
     with _naming(name):
         return _on_columns(sets, n_classes, declared)
 
