@@ -30,7 +30,9 @@ def lines(asked, name, data, draws, only=None):
         return kept[key]
 
     for setting in asked.settings(data):
-        tasks = [asked.task(data, setting, draw, once) for draw in range(draws)]
+        # A setting in which all draws are alike says so by "draws".
+        wanted = min(draws, setting.get("draws", draws))
+        tasks = [asked.task(data, setting, draw, once) for draw in range(wanted)]
         for method in methods(asked.QUESTION):
             if (only and (method.package or "formulas") not in only) or not method.applies(tasks[0][0]):
                 continue

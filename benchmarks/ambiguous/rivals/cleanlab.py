@@ -1,4 +1,4 @@
-"""cleanlab: labels that it finds or leaves, then split conformal prediction by hand.
+"""cleanlab: labels that it finds or leaves, and split conformal prediction by hand from these.
 
 CROWDLAB finds a label of all answers and the probabilities, once for a data set. Of one label per row, the majority or
 a candidate at random, `find_label_issues` says which are doubtful, and these rows are left out.
@@ -12,7 +12,7 @@ from ambiguous.registry import answers
 from ambiguous.split import lac
 
 
-def consensus(votes, probabilities):
+def consensus(votes, probabilities, method="majority_vote"):
     """The consensus of CROWDLAB, of one column per annotator."""
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
@@ -20,7 +20,12 @@ def consensus(votes, probabilities):
     table[votes.row, votes.who] = votes.label
     table = table[:, ~np.isnan(table).all(axis=0)]
     found = get_label_quality_multiannotator(
-        table, probabilities, return_detailed_quality=False, return_annotator_stats=False, verbose=False
+        table,
+        probabilities,
+        consensus_method=method,
+        return_detailed_quality=False,
+        return_annotator_stats=False,
+        verbose=False,
     )
     return found["label_quality"]["consensus_label"].to_numpy(dtype=int)
 
@@ -36,3 +41,13 @@ def pruned(task):
 
     sound = ~find_label_issues(task.majority, task.probabilities, n_jobs=1)
     return lac(task, task.probabilities[sound], task.majority[sound])
+
+
+@answers("consensus", "cleanlab CROWDLAB", needs=["unverified"], package="cleanlab")
+def best_quality(task):
+    """By the highest quality; without a model, shares of a row's votes and of one more, spread over all labels."""
+    probabilities = task.model
+    if probabilities is None:
+        counts = task.votes.counts + 1 / task.votes.n_classes
+        probabilities = counts / counts.sum(axis=1, keepdims=True)
+    return consensus(task.votes, probabilities, "best_quality")

@@ -92,3 +92,47 @@ def crowd(task):
 )
 def corrected(task):
     return conformalized(task, assume="uniform")
+
+
+@answers("estimates", "estimate", guarantee=ANY_DATA, needs=["verified"], package="setwise")
+def estimated(task):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", setwise.MisuseWarning)  # one draw in a hundred looks chosen
+        found = setwise.estimate(task.votes, labels(task), probabilities=task.model)
+    ends = np.stack([found.value, found.lower, found.upper], axis=1)
+    place = {key: row for row, key in enumerate(zip(found.what, found.name, strict=True))}
+    return ends[[place[figure.what, figure.name] for figure in task.figures]]
+
+
+@answers("estimates", "the consensus as the truth", needs=["unverified"], package="setwise")
+def as_truth(task):
+    lead = setwise.annotators(task.votes, probabilities=task.model).confidence.argmax(axis=1)
+    value = [np.mean(lead[figure.rows] == figure.said) for figure in task.figures]
+    return np.column_stack([value, np.full((len(value), 2), np.nan)])
+
+
+def consensus(task, probabilities):
+    """The labels that `annotators` settles on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", setwise.MisuseWarning)  # one draw in a hundred looks chosen
+        return setwise.annotators(task.votes, labels(task), probabilities=probabilities).confidence.argmax(axis=1)
+
+
+@answers("consensus", "annotators", needs=["unverified"], package="setwise")
+def by_votes(task):
+    return consensus(task, None)
+
+
+@answers("consensus", "annotators, with a model", needs=["model", "unverified"], package="setwise")
+def by_votes_and_model(task):
+    return consensus(task, task.model)
+
+
+@answers("consensus", "annotators, verified", needs=["verified"], package="setwise")
+def by_votes_verified(task):
+    return consensus(task, None)
+
+
+@answers("consensus", "annotators, verified, with a model", needs=["verified", "model"], package="setwise")
+def by_votes_and_model_verified(task):
+    return consensus(task, task.model)
