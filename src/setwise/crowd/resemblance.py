@@ -148,7 +148,7 @@ class _Pairs:
 
     def judge(self, copies: Ints, truth: Ints | None) -> Resemblance:
         """Compares all pairs; a group of copies counts once in what the others say."""
-        errors = self._most_voted(1 / np.bincount(copies)[copies]) if truth is None else self._verified(truth)
+        errors = self._most_voted(1 / np.bincount(copies)[copies]) if truth is None else self._by_truth(truth)
         first, second = self.pairs
         cost = self.sizes[second] + self.n * (np.diff(first, prepend=-1) > 0)
         block = np.cumsum(cost) // _BLOCK
@@ -197,7 +197,7 @@ class _Pairs:
             both = both[place % -(-shared // _ALIKE)[pair[both]] == 0]
         return pair[both], mine[both], theirs[both]
 
-    def _verified(self, truth: Ints) -> _Errors:
+    def _by_truth(self, truth: Ints) -> _Errors:
         """Errors by verified labels."""
         known = truth[self.row] >= 0
         wrong = self.label != truth[self.row]
