@@ -26,13 +26,13 @@ SAME_THING = {
 COMMANDS = "cli"
 ACROSS = {
     "docs", "faults", "first_use", "fuzz", "honest", "observatory", "reproduction", "statistical", "third_party",
-    "test_ambiguous", "test_ambiguous_votes", "test_benchmarks", "test_check_tree", "test_examples", "test_extension",
-    "test_frozen", "test_mutation", "test_plain_words", "test_public_api", "test_typing", "test_versions",
-    "cli/test_choices", "cli/test_commands", "cli/test_comparison", "cli/test_decisions", "cli/test_docs",
-    "cli/test_end_to_end", "cli/test_long", "cli/test_readers", "cli/test_remedies",
-    "estimators/test_html", "estimators/test_misuse", "estimators/test_scikit_learn",
-    "learn/test_accuracy", "learn/test_continuation", "learn/test_votes_as_targets", "learn/test_without_torch",
-    "report/test_browser", "report/test_command", "streams/test_streams", "tables/test_imports",
+    "test_ambiguous", "test_ambiguous_votes", "test_benchmarks", "test_check_tree", "test_examples",
+    "test_extension", "test_frozen", "test_mutation", "test_plain_words", "test_public_api", "test_typing",
+    "test_versions", "cli/test_choices", "cli/test_commands", "cli/test_comparison", "cli/test_decisions",
+    "cli/test_docs", "cli/test_end_to_end", "cli/test_long", "cli/test_readers", "cli/test_remedies",
+    "estimators/test_html", "estimators/test_misuse", "estimators/test_scikit_learn", "learn/test_accuracy",
+    "learn/test_continuation", "learn/test_votes_as_targets", "learn/test_without_torch", "report/test_browser",
+    "report/test_command", "streams/test_streams", "tables/test_imports",
 }  # fmt: skip
 """Folders and files of tests that look at more than one module: whole uses, promises, mistakes, the repository."""
 
