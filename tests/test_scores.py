@@ -54,7 +54,7 @@ def published(score, row, y, u):
         case LAC():
             return 1 - f[y]
         case RandomTies():
-            return 1 - f[y] + u / 2**26
+            return 1 - f[y] * (1 - u / 2**26)
         case Margin():
             return max(v for j, v in enumerate(f) if j != y) - f[y]
         case APS():
@@ -164,11 +164,17 @@ def test_random_ties_make_sets_of_shares_of_votes_smaller_and_still_cover(rng):
     assert small < 0.95 * large
 
 
-def test_tiny_probabilities_keep_their_order_under_lac():
+@pytest.mark.parametrize("score", [LAC(), RandomTies()], ids=repr)
+def test_tiny_probabilities_keep_their_order(score):
     p = np.array([[1.0, 1e-20, 1e-30, 0.0]])
-    scores = LAC().score(p)[0]
+    scores = score.score(p)[0]
     assert (np.diff(scores) > 0).all()
-    assert LAC().below(p, scores[1]).tolist() == [[True, True, False, False]]
+    assert score.below(p, scores[1]).tolist() == [[True, True, False, False]]
+
+
+def test_random_ties_order_equal_probabilities_and_zeros_of_different_rows_by_their_noise():
+    p, u = np.array([[0.7, 0.3, 0.0]] * 3), np.array([0.5, 0.25, 0.75])
+    assert np.argsort(RandomTies().score(p, u=u), axis=0).T.tolist() == [[1, 0, 2]] * 3
 
 
 def test_a_float64_threshold_is_not_rounded_to_float32():

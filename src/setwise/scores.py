@@ -98,6 +98,40 @@ class LAC:
 
 
 @dataclass(frozen=True)
+class RandomTies:
+    """LAC, where labels of different rows with the same probability come in random order.
+
+    Shares of votes take few values. With LAC whole ties are in the sets or not, which covers more than is asked for
+    and makes sets larger. Probabilities within a factor of 1 ± 2⁻²⁶ count as tied. Labels of a row stay in order.
+
+    >>> import numpy as np
+    >>> RandomTies().score(np.array([[0.6, 0.4], [0.4, 0.6]]), u=np.array([0.2, 0.7])).round(3)
+    array([[-0.6, -0.4],
+           [-0.4, -0.6]])
+    """
+
+    domain: ClassVar[Domain] = "simplex"
+    name: ClassVar[str] = "ties"
+    offset: ClassVar[float] = 1.0
+    monotone: ClassVar[bool] = True
+    elementwise: ClassVar[bool] = False
+    randomized: ClassVar[bool] = True
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:
+        """The stored scores −f·(1 − u·2⁻²⁶), and for zeros u·2⁻¹⁰⁰⁰."""
+        noise = uniforms(probabilities, 0) if u is None else np.asarray(u, dtype=np.float64)
+        noise = noise[:, None] if labels is None else noise
+        own = _gather(probabilities, labels).astype(np.float64, copy=False)
+        scores: Floats = own * (noise * 2.0**-26 - 1) + noise * 2.0**-1000
+        return scores
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:
+        """The mask of scores at most the threshold."""
+        mask: Bools = self.score(probabilities, u=u) <= np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
+        return mask
+
+
+@dataclass(frozen=True)
 class Margin:
     """max_{j≠y} f_j − f_y: negative for a clear winner."""
 
@@ -215,27 +249,6 @@ class _Ranked:
         result = np.empty_like(exact)
         np.put_along_axis(result, order, np.take_along_axis(scores, last, axis=1), axis=1)
         return result
-
-
-@dataclass(frozen=True)
-class RandomTies(_Ranked):
-    """LAC, where labels of different rows with the same probability come in random order.
-
-    Shares of votes take few values. With LAC whole ties are in the sets or not, which covers more than is asked for
-    and makes sets larger. Probabilities that differ by less than 2⁻²⁶ count as tied. Labels of a row stay in order.
-
-    >>> import numpy as np
-    >>> RandomTies().score(np.array([[0.6, 0.4], [0.4, 0.6]]), u=np.array([0.2, 0.7])).round(3)
-    array([[-0.6, -0.4],
-           [-0.4, -0.6]])
-    """
-
-    randomized: bool = True
-    name: ClassVar[str] = "ties"
-
-    def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
-        scores: Array = u * 2.0**-26 - value
-        return scores
 
 
 @dataclass(frozen=True)
