@@ -69,10 +69,10 @@ def voted(rows, votes, times):
 
 def by_ray(folder, workers, times):
     """The least wall clock of several runs on a Ray of so many cores, after one that starts its processes."""
-    from setwise.streams.ray_engine import imported
+    from setwise.streams.ray_engine import import_ray
 
     options = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
-    imported().init(num_cpus=workers, **options)
+    import_ray().init(num_cpus=workers, **options)
     return {"wall": min([predicted(folder, "--engine", "ray")[0] for _ in range(times + 1)][1:])}
 
 

@@ -107,10 +107,10 @@ def predicted(folder, *more):
 
 def predicted_by_ray(folder):
     """The same on a Ray cluster that stands."""
-    from setwise.streams.ray_engine import connected
+    from setwise.streams.ray_engine import connect
 
     began = time.perf_counter()
-    connected()
+    connect()
     start = time.perf_counter() - began
     return *predicted(folder, "--engine", "ray"), start
 
