@@ -57,6 +57,31 @@ def test_the_comparison_shows_the_kept_intervals_which_hold_and_are_narrow():
     assert f"| {int(1000 * least) / 10:g} % | – | – | {100 * rival:.0f} % |" in page
 
 
+def test_the_guide_on_mlflow_shows_the_kept_figures_and_memory_is_flat():
+    results = ROOT / "benchmarks/results/serving.json"
+    if not results.exists():
+        pytest.skip("benchmarks/results is not part of this copy")
+    kept, page = json.loads(results.read_text(encoding="utf-8")), (ROOT / "docs/guide/mlflow.md").read_text("utf-8")
+    single = [case for case in kept["process"]["cases"] if case["rows"] == 1]
+    named = [case for case in single if case["columns"] == "named"]
+    assert max(case["ratio"] for case in named) <= kept["process"]["limit"]
+    times = {(case["model"], case["columns"], case["score"]): f"{case['ratio']:.1f}" for case in single}
+    logistic = [times[model, "named", "lac"] for model in ("scaled logistic", "logistic")]
+    text = " ".join(page.split())
+    assert f"the sets take {logistic[0]} to {logistic[1]} times as long" in text
+    assert f"(up to {times['logistic', 'named', 'aps']} with the score `aps`)" in text
+    assert f"and {times['forest of 100 trees', 'named', 'lac']} times as long as that of a forest" in text
+    assert f"there the sets take {times['logistic', 'array', 'lac']} times as long" in text
+    for case in kept["server"]["cases"]:
+        model = case["server"].replace("setwise", "with sets")
+        held = f"{case['mb_after_a_tenth']} MB | {case['mb_at_the_end']} MB"
+        took = f"{case['per_second']} | {case['p50_ms']} ms | {case['p99_ms']} ms"
+        assert f"| {model} | {case['rows']} | {took} | {held} |" in page
+        assert case["wrong"] == 0
+        assert case["mb_at_the_end"] < 1.01 * case["mb_after_a_tenth"]
+    assert kept["nodes"]["equal_to_local"]
+
+
 def test_the_pictures_of_answers_show_what_the_page_computes(tmp_path):
     pytest.importorskip("matplotlib")
     drawing = runpy.run_path(str(ROOT / "docs/scripts/answer_pictures.py"))
