@@ -258,8 +258,8 @@ def test_a_model_that_does_not_work_here_names_the_versions_that_saved_it(attrib
     else:
         model.theta_ = model.theta_ + 1
     with_part(tmp_path / "model", next((tmp_path / "model").glob("*.skops")), skops_file(model))
-    here = f"here is scikit-learn {version('scikit-learn')} and numpy {version('numpy')}"
-    with pytest.raises(ValueError, match=rf"saved with scikit-learn 1.2.3 and numpy 2.0.1; {here}\.$"):
+    here = f"this is scikit-learn {version('scikit-learn')} and numpy {version('numpy')}"
+    with pytest.raises(ValueError, match=rf"saved with scikit-learn 1.2.3 and numpy 2.0.1, and {here}\. Install"):
         ConformalClassifier.load(tmp_path / "model")
 
 

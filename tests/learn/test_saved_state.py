@@ -1,5 +1,6 @@
 """States that would end the process, or keep it busy for ever, are refused before anything is made of them."""
 
+import sys
 from functools import cache
 
 import numpy as np
@@ -355,3 +356,14 @@ def test_a_generator_is_the_usual_one_with_a_seed_of_the_usual_size(place, entry
         put(next(entries(schema, "Generator"))["content"][place]["content"][entry], value)
 
     refused(skops_file(boosted(), change), tmp_path, "holds a Generator")
+
+
+def test_a_class_of_another_scikit_learn_is_named_and_no_file_of_its_name_is_run(tmp_path, monkeypatch):
+    def change(schema, _):
+        next(entries(schema, "CyHalfBinomialLoss"))["__module__"] = "_loss"
+
+    content = skops_file(boosted(), change)
+    (tmp_path / "_loss.py").write_text("raise SystemExit('run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "_loss", raising=False)
+    refused(content, tmp_path, "there is no CyHalfBinomialLoss in the scikit-learn here")

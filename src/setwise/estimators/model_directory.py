@@ -331,7 +331,8 @@ def _other_versions(head: dict[str, Any]) -> str:
     if not other or not all(VERSION_NUMBER.fullmatch(str(noted[name])) for name in other):
         return ""
     saved = " and ".join(f"{name} {noted[name]}" for name in other)
-    return f" It was saved with {saved}; here is {' and '.join(f'{name} {here[name]}' for name in other)}."
+    found = " and ".join(f"{name} {here[name]}" for name in other)
+    return f" It was saved with {saved}, and this is {found}. Install these versions again, or fit the model again."
 
 
 def _features(described: dict[str, Any]) -> dict[str, Any]:

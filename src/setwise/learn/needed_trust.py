@@ -91,7 +91,12 @@ SAFE: dict[str, Check | None] = {
 """Estimators, and the objects inside them, that are loaded without trust, with the check of their state if any."""
 
 _SCORES = "sklearn.feature_selection._univariate_selection."
-_LOSSES = [f"sklearn._loss._loss.Cy{name}" for name in ("HalfBinomialLoss", "HalfMultinomialLoss")]
+_EARLY = "_loss"  # as Cython named the module of losses until scikit-learn 1.6
+_LOSSES = [
+    f"{module}.Cy{name}"
+    for module in (_EARLY, "sklearn._loss._loss")
+    for name in ("HalfBinomialLoss", "HalfMultinomialLoss")
+]
 _LOSSES += [f"sklearn.linear_model._sgd_fast.{name}" for name in ("Hinge", "ModifiedHuber", "SquaredHinge")]
 _TYPES = dict.fromkeys(f"builtins.{name}" for name in ("bool", "float", "int", "str"))
 _LISTED: dict[str, Mapping[str, Check | None]] = {
@@ -176,8 +181,9 @@ class _Reader:
         if name not in listed:
             return _is_of_numpy(kind, name)
         check, held = listed[name], parts.get("content") if kind == "ObjectNode" else parts
+        made = _class(name) if kind in {"ObjectNode", "LossNode"} else None
         try:
-            fits = (kind != "ObjectNode" or _hides_nothing(name, held)) and (check is None or check(held))
+            fits = (kind != "ObjectNode" or _hides_nothing(made, held)) and (check is None or check(held))
         except BROKEN:
             fits = False
         if not fits and check not in _UNUSUAL:
@@ -209,11 +215,18 @@ def _dictionary(content: dict[str, Any], key_types: list[Any]) -> dict[Any, Any]
     }
 
 
-def _hides_nothing(name: str, held: dict[str, Any] | None) -> bool:
-    """Whether no attribute stands in for a method, or for one that is private to a class."""
+def _class(name: str) -> Any:
+    """The class of a listed name."""
     module, _, short = name.rpartition(".")
-    kind = getattr(import_module(module), short)
-    return not any(hasattr(kind, attribute) or _PRIVATE.match(attribute) for attribute in held or {})
+    home = sys.modules.get(module) if module == _EARLY else import_module(module)  # no file of that name is run
+    if not hasattr(home, short):
+        raise ValueError(f"there is no {short} in the scikit-learn here")
+    return getattr(home, short)
+
+
+def _hides_nothing(made: Any, held: dict[str, Any] | None) -> bool:
+    """Whether no attribute stands in for a method, or for one that is private to a class."""
+    return not any(hasattr(made, attribute) or _PRIVATE.match(attribute) for attribute in held or {})
 
 
 def _asks_for_few(held: dict[str, Any] | None) -> bool:
