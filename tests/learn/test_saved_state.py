@@ -239,7 +239,7 @@ BOOSTED = {
     "no columns of categories": lambda held: put(
         held["_bin_mapper"]["content"]["content"]["is_categorical_"], None
     ),
-    "another step before": lambda held: held.update(_preprocessor=held["_label_encoder"]),
+    "another step before": lambda held: held.update(_preprocessor=held["_bin_mapper"]),
 }
 
 
