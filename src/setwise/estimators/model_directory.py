@@ -210,7 +210,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "setwise": __version__,
-        "versions": _installed(),
+        "versions": _library_versions(),
         "kind": type(model).__name__,
         "cross": len(members) > 1,
         "classes": model.classes_.tolist(),
@@ -315,7 +315,7 @@ def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
     return values
 
 
-def _installed() -> dict[str, str]:
+def _library_versions() -> dict[str, str]:
     """The versions of what reads and asks a model of scikit-learn."""
     found = {}
     for name in ("scikit-learn", "numpy", "skops"):
@@ -326,7 +326,7 @@ def _installed() -> dict[str, str]:
 
 def _other_versions(head: dict[str, Any]) -> str:
     """A sentence on the versions that a model was saved with, if they are not those here."""
-    noted, here = head.get("versions", {}), _installed()
+    noted, here = head.get("versions", {}), _library_versions()
     other = [name for name, number in here.items() if noted.get(name, number) != number]
     if not other or not all(VERSION_NUMBER.fullmatch(str(noted[name])) for name in other):
         return ""
