@@ -7,7 +7,7 @@ import csv
 import io
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Votes, conformalize
 from setwise.conformal.calibration import Calibration
+from setwise.guarantees import Claim
 from setwise.tables import read_table
 from tests.observatory.cells import Cell
 from tests.observatory.decisions import decide
@@ -127,7 +128,10 @@ def _triaged(cell: Cell, population: Population, rng: np.random.Generator) -> An
     wrong = int((~right)[found.accepted].sum())
     total, taken = len(rows) if own else len(new), max(int(found.accepted.sum()), 1)
     shares = {"overall": np.array([1 - wrong / total]), "accepted": np.array([1 - wrong / taken])}
-    return Answer(found.guarantee, np.empty(0), np.ones(1), **shares)
+    guarantee = found.guarantee
+    if mode == "average" and not guarantee.claims and not found.accepted.any():  # such a draw counts as well
+        guarantee = replace(guarantee, claims=(Claim("accepted", 1 - error, "conformal selection"),))
+    return Answer(guarantee, np.empty(0), np.ones(1), **shares)
 
 
 # -------------------------------------------------------------------- conformalize

@@ -156,7 +156,7 @@ def scores() -> list[Cell]:
         *_cells(strategy="rectified", score=others, n=2000, k=(3, 10), contamination=some[1:], checks="random"),
         *_cells(strategy="auto", score=others, n=(50, 200), contamination=some[1:], checks=("random", "half")),
         *_cells(strategy=("corrected", "corrected finite"), score=others[:4], n=2000, assume="uniform"),
-        *_cells(strategy=("posterior", "posterior, 1 draw"), score=others[:4], n=2000),
+        *_cells(strategy=("posterior",), score=others[:4], n=2000),
     ]
 
 
