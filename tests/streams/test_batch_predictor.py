@@ -22,10 +22,6 @@ LINEAR = LogisticRegression()
 ESTIMATORS = {
     "linear": (ConformalClassifier, LINEAR),
     "pipeline": (ConformalClassifier, make_pipeline(StandardScaler(), LINEAR)),
-    "columns": (
-        ConformalClassifier,
-        make_pipeline(make_column_transformer((StandardScaler(), ["a", "b"]), remainder="passthrough"), LINEAR),
-    ),
     "folds": (CrossConformalClassifier, LINEAR),
 }
 
@@ -96,6 +92,16 @@ def test_threads_that_load_models_leave_the_filters_of_warnings_alone(frame, mod
     with ThreadPoolExecutor(8) as pool:
         loaded = list(pool.map(load, [path] * 16))
     assert all(one.predict_set(X) == model.predict_set(X) for one in loaded)
+
+
+def test_a_model_may_choose_its_columns_by_name(frame, tmp_path):
+    X, y = frame
+    columns = make_column_transformer((StandardScaler(), ["a", "b"]), remainder="passthrough")
+    model = ConformalClassifier(make_pipeline(columns, LINEAR), random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    table, expected = pa.Table.from_pandas(X, preserve_index=False), model.predict_set(X).to_lists()
+    for asked in (model, tmp_path / "model"):
+        assert BatchPredictor(asked)(table)["labels"].to_pylist() == expected
 
 
 @pytest.mark.parametrize("learner", ["network", "em"])

@@ -11,14 +11,15 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.exceptions import InconsistentVersionWarning
 
 from setwise._arrays import Floats
 from setwise._version import __version__
@@ -121,7 +122,7 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
     for member, own in zip(members, estimators, strict=True):
         others = _other_versions(head) if own is None else ""
         try:
-            with reading_untrusted(folder, FORMAT):
+            with reading_untrusted(folder, FORMAT), _in_silence() if others else nullcontext():
                 model, probe = _member(vocabulary, member, own, parts, trusted)
         except InputError:
             raise
@@ -333,6 +334,17 @@ def _other_versions(head: dict[str, Any]) -> str:
     saved = " and ".join(f"{name} {noted[name]}" for name in other)
     found = " and ".join(f"{name} {here[name]}" for name in other)
     return f" It was saved with {saved}, and this is {found}. Install these versions again, or fit the model again."
+
+
+@contextmanager
+def _in_silence() -> Iterator[None]:
+    """Without scikit-learn's warnings of another version, as answers are compared.
+
+    Filters of warnings are those of all threads, so that this is for other versions alone.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        yield
 
 
 def _features(described: dict[str, Any]) -> dict[str, Any]:

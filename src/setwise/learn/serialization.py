@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -20,7 +19,6 @@ from typing import Any
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -314,9 +312,7 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
     try:
         missing = types_needing_trust(part.content, allowed)
         if not missing:
-            with warnings.catch_warnings():  # what another version answers is compared with what it answered
-                warnings.simplefilter("ignore", InconsistentVersionWarning)
-                return io.loads(part.content, trusted=io.get_untrusted_types(data=part.content))
+            return io.loads(part.content, trusted=io.get_untrusted_types(data=part.content))
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
         why = "it holds pickled objects" if "allow_pickle" in said else said  # numpy says how to run them
