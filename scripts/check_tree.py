@@ -26,7 +26,8 @@ SAME_THING = {
 COMMANDS = "cli"
 ACROSS = {
     "docs", "faults", "first_use", "fuzz", "honest", "observatory", "reproduction", "statistical", "third_party",
-    "test_ambiguous", "test_ambiguous_votes", "test_benchmarks", "test_check_tree", "test_examples",
+    "test_ambiguous", "test_ambiguous_votes", "test_benchmark_page", "test_benchmarks", "test_check_tree",
+    "test_examples",
     "test_extension", "test_frozen", "test_mutation", "test_plain_words", "test_public_api", "test_typing",
     "test_versions", "cli/test_choices", "cli/test_commands", "cli/test_comparison", "cli/test_decisions",
     "cli/test_docs", "cli/test_end_to_end", "cli/test_long", "cli/test_readers", "cli/test_remedies",

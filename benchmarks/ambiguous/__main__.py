@@ -16,13 +16,16 @@ from ambiguous import data_sets, runner
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.csv"
-KEY = ["question", "data", "setting", "method"]
+TEXTS = {"version": str, "commit": str, "note": str}
+KEY = ["question", "data", "setting", "package", "method"]
 
 
 def commit():
-    """Of the repository; empty where there is none."""
+    """Of the repository, or as SETWISE_COMMIT says where there is none."""
     asked = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() or os.environ.get(
+        "SETWISE_COMMIT", ""
+    )
 
 
 def main():
@@ -36,7 +39,13 @@ def main():
     parser.add_argument("--fast", action="store_true", help="few draws")
     parser.add_argument("--draws", type=int, help="draws per cell, in place of each question's own")
     parser.add_argument("--keep", action="store_true", help="replaces these lines of results.csv")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the table that --keep changes")
+    parser.add_argument("--merge", type=Path, nargs="+", help="measures nothing; keeps the lines of these tables")
     options = parser.parse_args()
+    if options.merge:
+        for path in options.merge:
+            keep(pd.read_csv(path, dtype=TEXTS), options.out)
+        return
     facts = {
         "python": platform.python_version(),
         "machine": f"CPU {platform.machine()}, {os.cpu_count()} cores",
@@ -58,25 +67,23 @@ def main():
                 shown = {key: line.get(key) for key in ("kept", "measured", "gain", "seconds", "note")}
                 print(*(line[key] for key in KEY), shown, sep=" | ", flush=True)
             if options.keep:
-                keep(found)
+                keep(pd.DataFrame(found), options.out)
     if not found:
         sys.exit("no line was measured: name a folder with data by --data")
 
 
-def keep(found):
+def keep(found, path):
     """Replaces the lines that were measured anew, and leaves the others."""
-    new = pd.DataFrame(found).reindex(columns=runner.COLUMNS)
-    if RESULTS.exists():
-        old = pd.read_csv(RESULTS, dtype={"version": str, "commit": str, "note": str})
-        same = pd.MultiIndex.from_frame(old[KEY]).isin(pd.MultiIndex.from_frame(new[KEY]))
-        # What is not installed here keeps the line that was measured where it was.
-        absent = new["note"].eq("not installed here") & pd.MultiIndex.from_frame(new[KEY]).isin(
-            pd.MultiIndex.from_frame(old[KEY])
-        )
+    new = found.reindex(columns=runner.COLUMNS)
+    if path.exists():
+        old = pd.read_csv(path, dtype=TEXTS)
+        known, measured = (pd.MultiIndex.from_frame(part[KEY]) for part in (old, new))
+        absent = new["note"].eq("not installed here") & measured.isin(
+            known
+        )  # the line from where it is installed stays
         new = new[~absent]
-        same = pd.MultiIndex.from_frame(old[KEY]).isin(pd.MultiIndex.from_frame(new[KEY]))
-        new = pd.concat([old[~same], new])
-    new.sort_values(KEY, kind="stable").to_csv(RESULTS, index=False, float_format="%.6g")
+        new = pd.concat([old[~known.isin(measured[~absent])], new])
+    new.sort_values(KEY, kind="stable").to_csv(path, index=False, float_format="%.6g")
 
 
 if __name__ == "__main__":

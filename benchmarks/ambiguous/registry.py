@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import setwise
+
 ANY_DATA = "whatever the data are"
 """A guarantee that rests on verified rows drawn at random alone."""
 
@@ -57,6 +59,8 @@ class Method:
     @property
     def version(self) -> str:
         """Of the package; empty for what is written from formulas."""
+        if self.own:
+            return setwise.__version__  # it need not be installed
         return "" if self.package is None else importlib.metadata.version(self.package)
 
     @property

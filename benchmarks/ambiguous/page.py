@@ -1,0 +1,272 @@
+"""Writes docs/benchmark.md and its pictures from results.csv: `python -m ambiguous.page`."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ambiguous import data_sets, runner
+from ambiguous.registry import NONE
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parents[1] / "docs"
+WIDE = {"sets": 1.05, "keep": 1.02, "suspects": 1.02, "estimates": 1.05, "consensus": 1.02}
+"""By how much a rival may be better before a cell is listed."""
+
+MEASURES = {
+    "sets": ("labels in a set", "share of sets with the true label"),
+    "keep": ("share of rows that nobody has to look at", "how often the error is exceeded, or the error"),
+    "suspects": ("share of the wrong labels that are found", "share of those found whose label is right"),
+    "estimates": ("width of intervals beside Clopper and Pearson's", "share of intervals that hold"),
+    "consensus": ("share of right labels", "the same"),
+}
+_HEAD = """# Benchmark: ambiguous labels
+
+How do setwise and other libraries answer the same five questions on the same data? Every line below was measured: on {sets} data
+sets whose truth is known, with {methods} methods of {packages} packages and papers. `make benchmark` measures all of it again
+and writes this page. The table with every line is `benchmarks/ambiguous/results.csv`.
+
+A method is compared with others that *guarantee the same* about the true label, by their own documentation. Many guarantee
+nothing about it; they stand here too. "Kept" says whether what is guaranteed was measured, within three standard errors over draws.
+Where nothing is guaranteed it says whether it would have been. Data from libraries on majority labels are about these labels.
+
+{versions}
+"""
+
+
+def read():
+    """The tidy table."""
+    return pd.read_csv(
+        HERE / "results.csv", dtype={"version": str, "commit": str, "note": str}, keep_default_na=True
+    )
+
+
+def reasons():
+    """Why a rival is better, by cell; written by hand, and a cell without one fails a test."""
+    file = HERE / "reasons.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")).get("cell", []) if file.exists() else []
+
+
+def compared(table):
+    """Per cell and guarantee: the best of setwise and the best rival among those that kept it, and their ratio."""
+    told = table[(table["guarantee"] != NONE) | (table["question"] == "consensus")]
+    kept = told[told["kept"].eq("yes") & told["gain"].notna()]
+    found = []
+    for (question, data, setting, guarantee), lines in kept.groupby(
+        ["question", "data", "setting", "guarantee"], sort=False
+    ):
+        less = runner.question(question).BETTER == "less"
+        own, rivals = (lines[lines["package"].eq("setwise") == side] for side in (True, False))
+        if own.empty or rivals.empty:
+            continue
+        mine, best = (part.loc[part["gain"].idxmin() if less else part["gain"].idxmax()] for part in (own, rivals))
+        cost = cost_ratio(question, mine, best, less=less)
+        found.append(
+            {
+                "question": question,
+                "data": data,
+                "setting": setting,
+                "guarantee": guarantee,
+                "own": mine["gain"],
+                "own_method": mine["method"],
+                "rival": best["gain"],
+                "rival_method": f"{best['package']}: {best['method']}",
+                "ratio": cost,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def cost_ratio(question, mine, best, *, less):
+    """How much more setwise costs than the best rival: labels, widths, rows to look at, rows missed."""
+    if less:
+        return mine["gain"] / best["gain"]
+    if question == "keep":
+        return mine["looked_at"] / best["looked_at"]
+    return best["gain"] / mine["gain"] if mine["gain"] else np.inf
+
+
+def lost(cells):
+    """The cells in which a rival is better by more than the page allows."""
+    return cells[cells["ratio"] > cells["question"].map(WIDE)]
+
+
+def reason_of(cell, known):
+    """The reason that is given for a cell: the first entry whose facts all agree."""
+    for one in known:
+        if all(cell[name] == one[name] for name in ("question", "data", "setting", "guarantee") if name in one):
+            return one["reason"]
+    return None
+
+
+def number(value):
+    """Three digits, as readers compare them."""
+    return "–" if pd.isna(value) else f"{value:.3g}"
+
+
+def main_table(cells):
+    """One line per cell: the best of setwise beside the best rival with the same guarantee."""
+    lines = [
+        "| data | setting | guarantee | setwise | best rival | which | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    shown = ("data", "setting", "guarantee", "own", "rival", "rival_method", "ratio")
+    for cell in cells[list(shown)].to_dict("records"):
+        values = (number(value) if isinstance(value, float) else value for value in cell.values())
+        lines += [f"| {' | '.join(values)} |"]
+    return lines
+
+
+def summary_table(lines):
+    """One line per method, over all cells in which it answered."""
+    rows = [
+        "| method | guarantee | cells | kept | not kept | failed or withdrawn | median seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    order = lines.assign(own=~lines["package"].eq("setwise")).sort_values(
+        ["own", "package", "method"], kind="stable"
+    )
+    for (_, package, method, guarantee), part in order.groupby(
+        ["own", "package", "method", "guarantee"], sort=False
+    ):
+        counts = part["kept"].value_counts()
+        others = int(counts.get("failed", 0) + counts.get("withdrawn", 0))
+        rows.append(
+            f"| {package}: {method} | {guarantee} | {len(part)} | {counts.get('yes', 0)} | {counts.get('no', 0)} "
+            f"| {others} | {number(part['seconds'].median())} |"
+        )
+    return rows
+
+
+def picture(question, lines):
+    """One panel per data set: what is guaranteed from left to right, what is gained from bottom to top."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    mpl.rcParams["svg.hashsalt"] = "setwise"
+    gain, measured = MEASURES[question]
+    names = [name for name in data_sets.CARDS if name in set(lines["data"])]
+    columns = 4
+    height = -(-len(names) // columns)
+    figure, axes = plt.subplots(height, columns, figsize=(11, 2.5 * height), squeeze=False, layout="constrained")
+    for place, name in zip(axes.flat, names, strict=False):
+        part = lines[lines["data"].eq(name) & lines["gain"].notna()]
+        for own, colour in ((False, "#8a8f98"), (True, "#c0392b")):
+            for kept, fill in ((True, colour), (False, "none")):
+                some = part[part["package"].eq("setwise").eq(own) & part["kept"].eq("yes").eq(kept)]
+                x = some["seconds"] if question == "consensus" else some["measured"]
+                place.scatter(
+                    x, some["gain"], s=18, facecolors=fill, edgecolors=colour, linewidths=0.8, zorder=2 + own
+                )
+        if question == "sets":
+            place.axvline(0.9, color="#444", linewidth=0.7)
+        if question in {"sets", "consensus"}:
+            (place.set_yscale if question == "sets" else place.set_xscale)("log")
+        place.set_title(name, fontsize=9)
+        place.tick_params(labelsize=7)
+    for place in axes.flat[len(names) :]:
+        place.set_axis_off()
+    figure.supxlabel("seconds" if question == "consensus" else measured, fontsize=9)
+    figure.supylabel(gain, fontsize=9)
+    folder = DOCS / "benchmark"
+    folder.mkdir(exist_ok=True)
+    figure.savefig(folder / f"{question}.svg", metadata={"Date": None})
+    plt.close(figure)
+
+
+def section(name, table, cells, known):
+    """Title, rule, picture and tables of one question."""
+    asked = runner.question(name)
+    lines = table[table["question"].eq(name)]
+    measured = lines[lines["gain"].notna() | lines["note"].notna()]
+    gain, what = MEASURES[name]
+    yield f"## {asked.TITLE}"
+    yield ""
+    yield " ".join(asked.__doc__.strip().split())
+    yield ""
+    yield f"![{gain}, beside {what}, a panel for each data set](benchmark/{name}.svg)"
+    yield ""
+    yield "Red: setwise. Grey: others. Hollow: not kept, or withdrawn. Each point is a method in one setting."
+    yield ""
+    own = cells[cells["question"].eq(name)] if len(cells) else cells
+    if len(own):
+        yield f"The best of setwise and of the others, among those that guarantee the same and kept it ({gain}):"
+        yield ""
+        yield from main_table(own)
+        yield ""
+    yield "Over all cells:"
+    yield ""
+    yield from summary_table(measured)
+    yield ""
+    worse = lost(own) if len(own) else own
+    if len(worse):
+        yield "### What we lose, and why"
+        yield ""
+        for cell in worse.to_dict("records"):
+            why = reason_of(cell, known) or "No reason is known."
+            yield f"- {cell['data']}, {cell['setting']}, {cell['guarantee']}: {cell['rival_method']} ({number(cell['ratio'])}). {why}"
+        yield ""
+    failed = measured[measured["kept"].eq("failed")]
+    if len(failed):
+        yield "Failures, in the words of each library:"
+        yield ""
+        for (package, method, note), part in failed.groupby(["package", "method", "note"], sort=False):
+            cells_of = ", ".join(
+                sorted({f"{d} ({s})" for d, s in zip(part["data"], part["setting"], strict=True)})[:4]
+            )
+            yield f"- {package}: {method}: `{note.replace('`', '')}` on {cells_of}{' and others' if len(part) > 4 else ''}"
+        yield ""
+
+
+def page(table):
+    """The whole page as lines."""
+    cells, known = compared(table), reasons()
+    versions = table.dropna(subset=["version"]).groupby("package")["version"].first()
+    facts = table.dropna(subset=["machine"]).iloc[-1]
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    about = f"Versions: {listed}. {facts['machine']}, Python {', '.join(sorted(set(table['python'])))}; {table['date'].max()}."
+    yield _HEAD.format(
+        sets=table["data"].nunique(),
+        methods=len(table[["package", "method"]].drop_duplicates()),
+        packages=table["package"].nunique(),
+        versions=about,
+    )
+    for name in runner.QUESTIONS:
+        if (table["question"] == name).any():
+            yield from section(name, table, cells, known)
+    yield "## The data"
+    yield ""
+    yield "| set | what | source | licence | truth | how to get it |"
+    yield "|---|---|---|---|---|---|"
+    for name, card in data_sets.CARDS.items():
+        if name in set(table["data"]):
+            yield f"| {name} | {card.what} | {card.source} | {card.licence} | {card.truth} | {card.get} |"
+    yield ""
+    yield from (
+        (HERE / "README.md")
+        .read_text(encoding="utf-8")
+        .replace("# Ambiguous labels, side by side", "## Add a data set or a method")
+        .splitlines()
+    )
+
+
+def text(table):
+    """The page as it is written."""
+    return "\n".join(page(table)).rstrip() + "\n"
+
+
+def main():
+    table = read()
+    for name in runner.QUESTIONS:
+        if (lines := table[table["question"].eq(name)]).size:
+            picture(name, lines)
+    (DOCS / "benchmark.md").write_text(text(table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
