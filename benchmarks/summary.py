@@ -237,17 +237,25 @@ def votes_section(result):
         "",
         f"`python benchmarks/crowd.py --data DIR --keep`; {about(result)}.",
         "",
-        "The consensus of annotators: the share of right labels, and the time from the same table to consensus and accuracies.",
+        *(
+            f"The part `{part}` again: {about({'machine': other})}."
+            for part, other in result.get("later", {}).items()
+        ),
+        *([""] if "later" in result else []),
+        "The consensus of annotators: the share of right labels, and how many times as fast as crowd-kit the same table is read",
+        "and modelled, to posterior and accuracies, and how many times all of `annotators` is, which judges that model, too.",
         "",
-        "| answers | majority | crowd-kit's DawidSkene | setwise | McNemar p | times as fast |",
-        "|---|---|---|---|---|---|",
+        "| answers | majority | crowd-kit's DawidSkene | setwise | McNemar p | the model | `annotators` |",
+        "|---|---|---|---|---|---|---|",
         *(
             f"| {row['data']}: {row['answers']:,} by {row['annotators']} on {row['items']} | {row['majority']:.3f} | "
-            f"{row['crowd-kit']:.3f} | {row['setwise']:.3f} | {row['mcnemar_p']:.2f} | {row['times_as_fast']:.0f} |"
+            f"{row['crowd-kit']:.3f} | {row['setwise']:.3f} | {row['mcnemar_p']:.2f} | "
+            f"{row['times_as_fast']:.0f} | {row['times_as_fast_everything']:.1f} |"
             for row in result["consensus"]
         ),
         f"| simulated: {tenth['votes']:,} by {tenth['annotators']:,} on {tenth['rows']:,}, {tenth['classes']} classes | – | "
-        f"{tenth['accuracy']['crowd-kit']:.3f} | {tenth['accuracy']['setwise']:.3f} | – | {tenth['times_as_fast']:.0f} |",
+        f"{tenth['accuracy']['crowd-kit']:.3f} | {tenth['accuracy']['setwise']:.3f} | – | {tenth['times_as_fast']:.0f} | "
+        f"{tenth['times_as_fast_everything']:.1f} |",
         "",
         f"A million votes on {million['rows']:,} rows, {million['classes']} classes: {million['seconds']:.0f} s and "
         f"{million['peak_gb']:.2f} GB.",

@@ -8,6 +8,8 @@ import pytest
 
 from setwise import Annotators, MisuseWarning, Votes, annotators
 from setwise.crowd.alpha import krippendorff_alpha
+from setwise.crowd.consensus import find_consensus
+from setwise.crowd.resemblance import find_resemblance
 from tests.conftest import labels_from, simplex
 
 
@@ -372,3 +374,19 @@ def test_many_answers_are_counted_in_digits():
     said = str(annotators(Votes.from_matrix(cells), np.where(np.arange(150) < 60, y, np.nan)))
     assert "160 answers to a row tell as much as about 1" in said
     assert "e+" not in said
+
+
+def test_which_annotators_err_together_all_rows_tell_better_than_fifty():
+    """Of these rows 50 verified ones would have counting follow where all rows confirm the model."""
+    rng = np.random.default_rng(16)
+    y, share = rng.integers(0, 2, 108), rng.uniform(0.5, 0.85, 39)
+    lead = np.where((rng.random(108) < 0.35) & (rng.random(108) < 0.6), 1 - y, y)
+    said = [
+        np.where(rng.random(108) < p, np.where(rng.random(108) < 0.5, lead, y), rng.integers(0, 2, 108))
+        for p in share
+    ]
+    votes, truth = Votes.from_matrix(np.column_stack(said), classes=range(2)), np.where(np.arange(108) < 50, y, -1)
+    found = find_consensus(votes)
+    assert found.rule == "the annotator model"
+    assert find_consensus(votes, None, find_resemblance(votes, truth)).rule == "counting"
+    assert annotators(votes, np.where(truth < 0, np.nan, truth)).rule == found.rule

@@ -369,7 +369,10 @@ def annotators(
         evidence = gather(LAC(), DenseRows(confidence), sets, RowFacts(verified=truth))
         chosen = warn_about_choice(compare_verified(evidence, votes=votes), chances=False, groups=False)
         members = compare_members(row[use], who[use], truth[row[use]] == label[use], panel, answered)
-        confidence, rule = learn_consensus(find_consensus(votes, matrix, alike), truth)
+        before = found.resemblance
+        differ = before is not None and alike is not None and (alike.copies != before.copies).any()
+        # Verified rows may tell who is a copy; which families err together all rows tell better.
+        confidence, rule = learn_consensus(find_consensus(votes, matrix, alike) if differ else found, truth)
     consensus = votes.classes[confidence.argmax(axis=1)].astype(object)
     if matrix is None:
         consensus[votes.sizes == 0] = None
