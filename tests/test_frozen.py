@@ -8,8 +8,6 @@ import setwise
 
 PACKAGES = ("evidence", "calibration", "strategies", "decisions", "contamination")
 MODULES = ("ranks", "scores", "guarantees")
-CHANGE = {"CellCounts"}
-"""Dataclasses that count as they go."""
 
 
 def dataclasses_of_the_core():
@@ -21,4 +19,4 @@ def dataclasses_of_the_core():
 
 
 def test_dataclasses_of_the_core_are_frozen():
-    assert {c.__name__ for c in dataclasses_of_the_core() if not c.__dataclass_params__.frozen} == CHANGE
+    assert [c.__name__ for c in dataclasses_of_the_core() if not c.__dataclass_params__.frozen] == []

@@ -482,7 +482,7 @@ COMMANDS = {  # files, a command line, and what happens
     "truth that is not there": ({}, "evaluate sets.csv --truth truth", error("sets.csv: there is no column 'truth'; it has id, labels, size")),
     "a table without sets": ({}, "evaluate full.csv --truth truth", error("full.csv: there is no column 'labels'; it has x, y, z")),
     "truth with capitals": (truths([one.title() for one in TRUTH]), EVALUATE, warns("some true labels are in no set at all, and count as missed (60 of them); the first is 'Wren' (row 0)")),
-    "truth as codes": (truths(Y), EVALUATE, warns("the first is 2 (row 0); write labels as the sets do ('ant')")),
+    "truth as codes": (truths(Y), EVALUATE, warns("(row 0); write labels as the sets do ('ant')")),
     "one true label unknown": (truths(["emu", *TRUTH[1:]]), EVALUATE, warns("some true labels are in no set at all, and count as missed (1 of them); the first is 'emu' (row 0)")),
     "truth NA": (truths(["NA", *TRUTH[1:]]), EVALUATE, warns("a.csv: the class 'NA' looks like a missing label")),
     "truth of no row": (truths([None] * N), EVALUATE, error("y: no row has a true label; use --candidates")),

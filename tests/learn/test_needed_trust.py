@@ -306,6 +306,7 @@ def test_names_of_attributes_are_as_many_as_attributes(tmp_path):
         read_skops(skops_file(RandomForestClassifier(2).fit(X, Y), change), tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:Trying to unpickle estimator")  # made by hand, these models name no version
 @pytest.mark.parametrize("depth", [50, 400, 100_000])
 def test_models_in_models_in_models_are_loaded_or_refused_in_a_sentence(depth, tmp_path):
     attribute = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
@@ -30,6 +31,7 @@ from setwise.storage.directory import Part, Parts
 from setwise.storage.limits import check_unpacked
 
 _SAFE_SKOPS = (0, 15)  # earlier ones trust trees, whose state can end the process if forged
+_READING = Lock()  # Python before 3.11.8 raises SystemError where two threads parse the heads of arrays
 _ADDRESS = re.compile(r'("__id__": |"file": ")([0-9a-f-]+)')
 _OF_THE_MACHINE = {"device", "verbose"}
 
@@ -310,9 +312,10 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
         check_unpacked(part, len(part.content), sum(member.file_size for member in archive.infolist()))
     allowed = {*(trusted or ())}
     try:
-        missing = types_needing_trust(part.content, allowed)
-        if not missing:
-            return io.loads(part.content, trusted=io.get_untrusted_types(data=part.content))
+        with _READING:
+            missing = types_needing_trust(part.content, allowed)
+            if not missing:
+                return io.loads(part.content, trusted=io.get_untrusted_types(data=part.content))
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
         why = "it holds pickled objects" if "allow_pickle" in said else said  # numpy says how to run them
