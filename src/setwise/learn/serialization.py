@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from threading import Lock
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
@@ -29,9 +28,9 @@ from setwise.learn.column_encoder import ColumnEncoder
 from setwise.learn.needed_trust import types_needing_trust
 from setwise.storage.directory import Part, Parts
 from setwise.storage.limits import check_unpacked
+from setwise.storage.stored_arrays import PARSING
 
 _SAFE_SKOPS = (0, 15)  # earlier ones trust trees, whose state can end the process if forged
-_READING = Lock()  # Python before 3.11.8 raises SystemError where two threads parse the heads of arrays
 _ADDRESS = re.compile(r'("__id__": |"file": ")([0-9a-f-]+)')
 _OF_THE_MACHINE = {"device", "verbose"}
 
@@ -312,7 +311,7 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
         check_unpacked(part, len(part.content), sum(member.file_size for member in archive.infolist()))
     allowed = {*(trusted or ())}
     try:
-        with _READING:
+        with PARSING:
             missing = types_needing_trust(part.content, allowed)
             if not missing:
                 return io.loads(part.content, trusted=io.get_untrusted_types(data=part.content))

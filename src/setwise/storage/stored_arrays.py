@@ -10,6 +10,7 @@ import io
 import math
 import struct
 import zlib
+from threading import RLock
 from tokenize import TokenError
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
@@ -25,6 +26,8 @@ BROKEN = (
     *(ArithmeticError, AssertionError, SyntaxError, TokenError, BadZipFile, zlib.error, struct.error),
 )
 """What readers raise over damaged files."""
+PARSING = RLock()
+"""Held while heads of arrays are parsed: before Python 3.11.8, two threads that do so may get a SystemError."""
 _PLAIN = "biufcUSmM"  # the kinds of array that hold no objects
 _SIDE = 2**20  # the longest side of an array without entries
 _HEADERS = {
@@ -67,7 +70,8 @@ def array_of(content: bytes, name: str) -> Array:
     if version not in _HEADERS:
         raise ValueError(f"{name} is no array of numbers or text")
     try:
-        shape, by_columns, dtype = _HEADERS[version](stream)
+        with PARSING:
+            shape, by_columns, dtype = _HEADERS[version](stream)
     except ValueError as error:  # numpy's advice is to load it unsafely
         raise ValueError(f"{name} has a header that cannot be read") from error
     if dtype.kind not in _PLAIN or dtype.itemsize == 0:
