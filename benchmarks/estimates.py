@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from panel_data import panels
+from ambiguous import data_sets
 from scipy import sparse
 from scipy.stats import hypergeom
 from summary import machine, show
@@ -32,6 +32,7 @@ from setwise.crowd.rectified_shares import rectify, single_answers
 from setwise.ranks import binomial_bounds
 
 RESULTS = Path(__file__).resolve().parent / "results" / "estimates.json"
+PANELS = ("llmjudge", "media-bias-zero-shot", "media-bias-cot", "dog", "duck", "cifar10n")
 SIZES, LEVEL, RIVAL_DRAWS = (50, 100, 200, 500), 0.95, 200
 SHARES, JUDGES, ELSEWHERE = 0.85, 0.96, 1.02  # the widest that media bias and other sets may have from m = 200 on
 
@@ -174,7 +175,9 @@ def main():
         glide = None
     floor = LEVEL - 3 * (LEVEL * (1 - LEVEL) / arguments.draws) ** 0.5
     cells, below, wide = [], [], []
-    for name, votes, y in panels(arguments.data):
+    for name in PANELS:
+        panel = data_sets.load(name, arguments.data)
+        votes, y = panel.votes, panel.y
         begun = time.perf_counter()
         world = World(votes, y)
         world.compare(votes, y, min(200, world.n // 2))

@@ -4,6 +4,10 @@ Peers know precise labels only, so labels are precise here; what setwise does be
 candidate sets, is measured against the cost of reading the probabilities once. Every figure is the best of
 several runs, input validation included on all sides, and only ratios are compared. Run with `make bench`;
 the figures go to benchmarks/results/peers.json, from which `summary.py` writes docs/benchmarks.md.
+
+Aggregation of votes beside crowd-kit: from the same frame, medians of turns taken in one process; the annotator model alone
+to the posterior and all accuracies, which is the same work, and all of `annotators`, which also judges whether other answers
+confirm that model, who copies whom, and how far annotators agree. Real votes are read where SETWISE_DATA has them.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import argparse
 import datetime
 import importlib.metadata
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -23,9 +28,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from crowd import simulated
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import setwise
+from setwise.crowd.annotator_model import fit_annotators
 
 ROOT = Path(__file__).resolve().parent.parent
 LEVEL = 0.9
@@ -214,6 +222,53 @@ def candidate_rows(n: int, k: int, repeats: int) -> list[dict[str, Any]]:
     return rows
 
 
+def crowd_kit(frame):
+    """Consensus of each task, and the accuracy of each worker."""
+    from crowdkit.aggregation import DawidSkene
+
+    fitted = DawidSkene().fit(frame)
+    right = fitted.probas_.stack()[pd.MultiIndex.from_frame(frame[["task", "label"]])]
+    return fitted.labels_, right.groupby(frame["worker"].to_numpy()).mean()
+
+
+def annotator_model(frame):
+    """The same by the annotator model alone."""
+    votes = setwise.Votes.from_table(frame, item="task", annotator="worker")
+    posterior = fit_annotators(votes).posterior
+    right = np.bincount(votes.annotator, posterior[votes.row, votes.label]) / np.bincount(votes.annotator)
+    return pd.Series(votes.classes[posterior.argmax(axis=1)], votes.items), pd.Series(right, votes.annotators)
+
+
+def everything(frame):
+    """All that `annotators` says without verified rows, which is no accuracy."""
+    return setwise.annotators(setwise.Votes.from_table(frame, item="task", annotator="worker")).consensus
+
+
+def vote_frames() -> dict[str, tuple[pd.DataFrame, int]]:
+    """Tables of votes, and how many turns each is worth."""
+    frames, folder = {}, Path(os.environ.get("SETWISE_DATA", "../shared/data")) / "crowd"
+    for name in ("dog", "duck"):
+        if (file := folder / f"{name}-answers.csv").exists():
+            frames[name] = pd.read_csv(file).rename(columns={"question": "task", "answer": "label"}), 9
+    _, row, who, label = simulated(100_000, 30_000)
+    frames["simulated, 100 classes"] = pd.DataFrame({"task": row, "worker": who, "label": label}), 1
+    return frames
+
+
+def aggregation_rows() -> list[dict[str, Any]]:
+    """Seconds of crowd-kit's Dawid and Skene, of the annotator model and of `annotators`, on the same tables."""
+    rows, sides = [], {"crowd-kit": crowd_kit, "model": annotator_model, "annotators": everything}
+    for name, (frame, turns) in vote_frames().items():
+        seconds: dict[str, list[float]] = {side: [] for side in sides}
+        for _ in range(turns):
+            for side, work in sides.items():
+                seconds[side].append(best(lambda work=work, frame=frame: work(frame), 1))
+        people, items = (int(frame[column].nunique()) for column in ("worker", "task"))
+        row = {"work": f"{name}: {len(frame):,} votes by {people:,} on {items:,}"}
+        rows.append(row | {side: float(np.median(values)) for side, values in seconds.items()})
+    return rows
+
+
 def import_ratio(repeats: int) -> dict[str, float]:
     """Seconds of `import setwise` and of `import sklearn.base`, each in a fresh process."""
     code = {"setwise": "import setwise", "sklearn.base": "import sklearn.base"}
@@ -224,7 +279,7 @@ def import_ratio(repeats: int) -> dict[str, float]:
 
 
 def machine() -> dict[str, str]:
-    packages = ("setwise", "numpy", "scikit-learn", "mapie", "crepes", "puncc", "torchcp", "torch")
+    packages = ("setwise", "numpy", "scikit-learn", "mapie", "crepes", "puncc", "torchcp", "torch", "crowd-kit")
     versions = {}
     for package in packages:
         try:
@@ -262,6 +317,7 @@ def main() -> None:
         results["sets"] += sets_table(options.rows, k, options.repeats if k <= 100 else 3)
     results["imports"] = import_ratio(options.repeats)
     results["p_values"] = [p_value_row(options.rows, 100, 500)]
+    results["aggregation"] = aggregation_rows()
     text = json.dumps(results, indent=1)
     print(text)
     if not options.dry_run:

@@ -229,56 +229,37 @@ def tables_section(result):
     return [*lines, "", "Attempts without success: " + "; ".join(result["tried"]) + ".", ""]
 
 
-def votes_section(result):
-    """The figures of `crowd.py`."""
-    million, tenth = result["million"], result["tenth"]
+def aggregation_section(results):
+    """Aggregation of votes, of `peers.py`."""
     lines = [
         "## Votes",
         "",
+        "How many times as fast as crowd-kit's `DawidSkene`: the annotator model, to posterior and accuracies as there, and all of",
+        "`annotators`, which judges that model, too. Who is right how often: [the benchmark](benchmark.md).",
+        "",
+        "| votes | crowd-kit | the model | `annotators` |",
+        "|---|---|---|---|",
+    ]
+    for row in results["aggregation"]:
+        cells = (
+            f"{row[side] * 1e3:,.1f} ms ({row['crowd-kit'] / row[side]:,.1f}×)" for side in ("model", "annotators")
+        )
+        lines.append(f"| {row['work']} | {row['crowd-kit'] * 1e3:,.1f} ms | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def votes_section(result):
+    """The figures of `crowd.py`."""
+    million = result["million"]
+    return [
+        "## Learning from votes",
+        "",
         f"`python benchmarks/crowd.py --data DIR --keep`; {about(result)}.",
-        "",
-        *(
-            f"The part `{part}` again: {about({'machine': other})}."
-            for part, other in result.get("later", {}).items()
-        ),
-        *([""] if "later" in result else []),
-        "The consensus of annotators: the share of right labels, and how many times as fast as crowd-kit the same table is read",
-        "and modelled, to posterior and accuracies, and how many times all of `annotators` is, which judges that model, too.",
-        "",
-        "| answers | majority | crowd-kit's DawidSkene | setwise | McNemar p | the model | `annotators` |",
-        "|---|---|---|---|---|---|---|",
-        *(
-            f"| {row['data']}: {row['answers']:,} by {row['annotators']} on {row['items']} | {row['majority']:.3f} | "
-            f"{row['crowd-kit']:.3f} | {row['setwise']:.3f} | {row['mcnemar_p']:.2f} | "
-            f"{row['times_as_fast']:.0f} | {row['times_as_fast_everything']:.1f} |"
-            for row in result["consensus"]
-        ),
-        f"| simulated: {tenth['votes']:,} by {tenth['annotators']:,} on {tenth['rows']:,}, {tenth['classes']} classes | – | "
-        f"{tenth['accuracy']['crowd-kit']:.3f} | {tenth['accuracy']['setwise']:.3f} | – | {tenth['times_as_fast']:.0f} | "
-        f"{tenth['times_as_fast_everything']:.1f} |",
         "",
         f"A million votes on {million['rows']:,} rows, {million['classes']} classes: {million['seconds']:.0f} s and "
         f"{million['peak_gb']:.2f} GB.",
         "",
-        "Sets at 0.90 from the votes of CIFAR-10N (three answers to an image), with the same probabilities; the oracle is",
-        f"calibrated on true labels. {result['sets'][0]['splits']} splits, ± is the spread over them.",
-        "",
-        "| calibrated on | coverage of the true label | labels per set | made overconfident | made underconfident |",
-        "|---|---|---|---|---|",
-    ]
-    by_rule = {}
-    for row in result["sets"]:
-        by_rule.setdefault(row["rule"], {})[row["probabilities"]] = row
-    for rule, found in by_rule.items():
-        plain, others = found["as is"], [found[name] for name in ("cubed", "square-rooted")]
-        cells = [f"{row['coverage']:.3f}, {row['size']:.2f} labels" for row in others]
-        lines.append(
-            f"| {rule} | {plain['coverage']:.3f} ± {plain['coverage_sd']:.3f} | {plain['size']:.2f} ± {plain['size_sd']:.2f} | "
-            f"{' | '.join(cells)} |"
-        )
-    lines += [
-        "",
-        '`ConformalClassifier(strategy="crowd", assume="independent").fit(X, votes)` on 5,000 of these images, beside the same',
+        '`ConformalClassifier(strategy="crowd", assume="independent").fit(X, votes)` on 5,000 images of CIFAR-10N, beside the same',
         "learner with the majority vote as label; the oracle calibrates the same model on true labels. "
         f"{result['learning'][0]['splits']} splits.",
         "",
@@ -291,7 +272,6 @@ def votes_section(result):
         ),
         "",
     ]
-    return lines
 
 
 def pages():
@@ -319,6 +299,7 @@ def pages():
     ]
     benchmarks = [
         *peers_page(load("peers")),
+        *aggregation_section(load("peers")),
         *first_hour_section(load("first_hour")),
         *tables_section(load("reproduce-gpu")),
         *slow_section(load("slow_strategies")),

@@ -1,5 +1,6 @@
 """Figures in the guides are those of the kept results."""
 
+import csv
 import json
 import re
 import runpy
@@ -58,6 +59,93 @@ def test_the_comparison_shows_the_kept_intervals_which_hold_and_are_narrow():
     rival = min(cell["glide"]["holds_least"] for cell in kept["cells"] if "glide" in cell)
     page = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
     assert f"| {int(1000 * least) / 10:g} % | – | – | {100 * rival:.0f} % |" in page
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """Lines of the benchmark by question, data, setting and method, and guides as one line of words."""
+    results = ROOT / "benchmarks/ambiguous/results.csv"
+    if not results.exists():
+        pytest.skip("benchmarks is not part of this copy")
+    with results.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+
+    def find(question, data, setting, *methods):
+        chosen = [
+            line for line in lines if (line["question"], line["data"], line["setting"]) == (question, data, setting)
+        ]
+        return {line["method"]: line for line in chosen if not methods or line["method"] in methods}
+
+    return find
+
+
+def words(page):
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
+def short(value):
+    return f"{float(value):.2f}".removeprefix("0")
+
+
+def test_the_guide_on_decisions_shows_the_figures_of_the_benchmark(measured):
+    page, broken = words("docs/guide/accept-or-review.md"), []
+    cells = {
+        "CIFAR-10N, three answers a photo and a model": ("cifar10n", 5, 100),
+        "the same": ("cifar10n", 2, 500),
+        "stance, labels of one language model": ("stance", 5, 500),
+        "ImageNetV2, labels of one model": ("imagenetv2", 5, 500),
+        "media bias, 13 language models": ("media-bias-zero-shot", 10, 200),
+        "passages, 33 language models": ("llmjudge", 20, 200),
+    }
+    for what, (data, error, m) in cells.items():
+        found = measured("keep", data, f"{error}% of all labels, {m} verified")
+        pac = max(float(found[name]["gain"]) for name in found if re.match("PAC labels, (?!normal)", name))
+        triage = found["triage"]
+        assert f"| {what} | {error} % | {m} | {short(triage['gain'])} | {short(pac)} |" in page
+        broken.append(float(triage["measured"]))
+        assert (triage["kept"], triage["draws"]) == ("yes", "300")
+    assert f"wrong in {max(broken):.3f} of the draws".replace("0.", ".") in page
+    both, votes, model = (
+        short(measured("suspects", "cifar10n", f"10% false, 500 verified, {kind}", "suspects")["suspects"]["gain"])
+        for kind in ("votes and network", "votes", "network")
+    )
+    assert (
+        f"finds {both} of one annotator's wrong labels by votes and model, {votes} by the votes alone, and {model}"
+        in page
+    )
+
+
+def test_the_guide_on_crowds_shows_the_figures_of_the_benchmark(measured):
+    page = words("docs/guide/crowd-labels.md")
+    none, some = (measured("sets", "cifar10n", f"{m} verified") for m in (0, 50))
+    cells = {
+        "the set of answers (`max`)": none["max of the answers"],
+        "the votes (`votes`)": none["votes: a random answer"],
+        "a model of the annotators (`crowd`)": none["crowd, independence stated"],
+        "votes and 50 verified rows (`auto`)": some["auto, verified"],
+        "the 50 verified rows alone": some["by hand, verified"],
+    }
+    for what, line in cells.items():
+        assert f"| {what} | {float(line['gain']):.2f} | {float(line['measured']):.3f} |" in page
+    panels = {
+        "33 language models judge passages": "llmjudge",
+        "13 language models, media bias": "media-bias-zero-shot",
+        "12 language models, chain of thought": "media-bias-cot",
+        "109 people, dogs": "dog",
+        "three people, CIFAR-10N": "cifar10n",
+    }
+    for what, data in panels.items():
+        crowd = measured("sets", data, "0 verified")["crowd, independence stated"]
+        found = measured("sets", data, "50 verified")
+        auto, alone = found["auto, verified"], found["by hand, verified"]
+        size, ratio = float(auto["gain"]), float(auto["gain"]) / float(alone["gain"])
+        figures = f"{1 - float(crowd['stated']):.0%}".replace("%", " %"), f"{float(crowd['measured']):.2f}"
+        cells = (*figures, f"{size:.2f}", f"{float(auto['measured']):.3f}", f"{ratio:.2f}")
+        assert f"| {what} | {' | '.join(cells)} |" in page
+        assert auto["kept"] == "yes"
+    duck = measured("sets", "duck", "0 verified")["crowd, independence stated"]
+    assert float(duck["stated"]) == 1
+    assert f"the sets of `crowd` cover {float(duck['measured']):.2f}" in page
 
 
 def test_the_guide_on_mlflow_shows_the_kept_figures_and_memory_is_flat():
