@@ -119,3 +119,29 @@ def test_lines_that_were_measured_elsewhere_stay_when_others_are_merged(ambiguou
         tmp_path / "kept.csv",
     )
     assert pd.read_csv(tmp_path / "kept.csv")["gain"].tolist() == [3.0, 2.0]
+
+
+def test_the_page_is_what_the_results_say(ambiguous):
+    page = ambiguous.page
+    text = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    assert text == page.text(page.read()), "PYTHONPATH=benchmarks python -m ambiguous.page writes docs/benchmark.md"
+
+
+def test_every_cell_that_a_rival_wins_has_a_reason_and_every_reason_a_cell(ambiguous):
+    page = ambiguous.page
+    known = page.reasons()
+    given = {page.reason_of(cell, known) for cell in page.lost(page.compared(page.read())).to_dict("records")}
+    assert given == {one["reason"] for one in known}
+
+
+def test_the_full_run_measured_every_data_set_and_kept_every_guarantee_of_setwise_whose_premise_holds(ambiguous):
+    table = ambiguous.page.read()
+    for question in ambiguous.runner.QUESTIONS:
+        asked = ambiguous.runner.question(question)
+        assert set(table[table["question"].eq(question)]["data"]) == set(asked.DATA)
+    registry = ambiguous.registry
+    premised = table["guarantee"].isin([registry.INDEPENDENT, registry.NONE])  # of annotators who do err together
+    own = table[table["package"].eq("setwise") & ~premised]
+    assert set(own["kept"]) == {"yes"}
+    assert table["package"].nunique() >= 9
+    assert not table["note"].eq("not installed here").any()
