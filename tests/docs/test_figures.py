@@ -115,6 +115,37 @@ def test_the_guide_on_decisions_shows_the_figures_of_the_benchmark(measured):
     )
 
 
+def test_the_readme_shows_the_figures_of_the_benchmark(measured):
+    page = words("README.md")
+
+    def best(found, guarantee, most=max):
+        rivals = (one for one in found.values() if one["package"] != "setwise" and one["guarantee"] == guarantee)
+        return most((one for one in rivals if one["kept"] == "yes"), key=lambda one: float(one["gain"]))
+
+    def row(question, data, setting, method, form, most=max):
+        found = measured(question, data, setting)
+        mine = found[method]
+        return f"| {form(mine)} | {form(best(found, mine['guarantee'], most))} |"
+
+    def percent(one):
+        return f"{100 * float(one['gain']):.0f} %"
+
+    cells = [
+        row("keep", "media-bias-zero-shot", "5% of all labels, 500 verified", "triage", percent),
+        row("suspects", "cifar10n", "10% false, 500 verified, votes and network", "suspects", percent),
+        row("estimates", "cifar10n", "200 verified", "estimate", lambda one: f"{float(one['gain']):.2f}", min),
+        row(
+            "sets",
+            "italian",
+            "50 verified",
+            "auto, verified",
+            lambda one: f"{float(one['gain']):.2f} ({float(one['spread']):.3f})",
+            min,
+        ),
+    ]
+    assert [cell for cell in cells if cell not in page] == []
+
+
 def test_the_guide_on_crowds_shows_the_figures_of_the_benchmark(measured):
     page = words("docs/guide/crowd-labels.md")
     none, some = (measured("sets", "cifar10n", f"{m} verified") for m in (0, 50))
