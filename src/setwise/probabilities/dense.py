@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,17 +26,26 @@ _NAMES |= {f"torch.{name}": name for name in ("float16", "float32")}
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """The rows of an array (n, K) that `as_probabilities` checked; see `Probabilities`."""
+    """The rows of an array (n, K); see `Probabilities`."""
 
-    array: Floats
+    given: Floats
     digest: Digest | None = None
     """Of an array that somebody else may change, of which the most probable labels are found later."""
+    unchecked: Domain | None = None
+    """What to check at first use, while a block of rows is in the cache anyway; None where that was done."""
     stored = 0
+
+    @lazy
+    def array(self) -> Floats:
+        """The probabilities, checked."""
+        if self.unchecked is not None:
+            check(self.given, self.unchecked)
+        return self.given
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Rows and classes."""
-        return self.array.shape
+        return self.given.shape
 
     @lazy
     def proposed(self) -> Proposals | LaterProposals:
@@ -44,7 +53,7 @@ class DenseRows:
         return most_probable(self.array) if self.digest is None else LaterProposals(self.array, self.digest)
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.given)
 
     def __getitem__(self, rows: Ints) -> DenseRows:
         return DenseRows(self.array[rows])
@@ -98,6 +107,8 @@ class DenseRows:
         by_label = limits.ndim == 2
         if by_label:
             found = ~fill_gaps(score, score.score(self.array, u=u) > limits)
+        elif score.elementwise and "array" not in self.__dict__:
+            found = self._check_and_compare(score, limits, u)
         else:
             found = score.below(self.array, limits, u=u)
         return self.finish(found, inside, allow_empty=allow_empty)
@@ -114,6 +125,18 @@ class DenseRows:
     def as_sets(self, mask: Bools, vocabulary: Vocabulary) -> LabelSets:
         """The sets of a mask."""
         return LabelSets(vocabulary, len(mask), _mask=frozen(mask))
+
+    def _check_and_compare(self, score: Score, limits: Floats, u: Floats | None) -> Bools:
+        """Rows that are not checked yet are read from memory once, for the check and for the mask."""
+        found = np.empty(self.shape, dtype=bool)
+
+        def compare(block: slice) -> None:
+            limit, noise = limits if limits.size == 1 else limits[block], None if u is None else u[block]
+            found[block] = score.below(self.given[block], limit, u=noise)
+
+        check(self.given, self.unchecked or "unit", look=compare)
+        self.__dict__["array"] = self.given
+        return found
 
     def _score_all(self, score: Score, candidates: LabelSets, u: Floats | None) -> Floats:
         """The score of every candidate, row after row."""
@@ -155,17 +178,23 @@ def as_probabilities(
     classes: Array | None = None,
     name: str = "probabilities",
     first_row: int = 0,
-    digest: Digest | None = None,
 ) -> Floats:
     """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
 
     float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
-    columns are named for `classes` is brought into their order. Errors count rows from `first_row`. A `digest` gets
-    the blocks that were read.
+    columns are named for `classes` is brought into their order. Errors count rows from `first_row`.
     """
-    array = _as_matrix(_by_name(values, classes, name), name)
-    check_shape(array.shape[1], n_classes, name)
+    return check(as_matrix(values, n_classes, classes, name), domain, name, first_row)
 
+
+def check(
+    array: Floats,
+    domain: Domain,
+    name: str = "probabilities",
+    first_row: int = 0,
+    look: Callable[[slice], None] = lambda _: None,
+) -> Floats:
+    """The array, if its rows are in their domain; `look` gets each block that was read, while it is in the cache."""
     least, most, sums = 0.0, 1.0, np.ones(len(array), array.dtype)
     with np.errstate(invalid="ignore", over="ignore"):
         for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
@@ -175,8 +204,7 @@ def as_probabilities(
             else:
                 most = np.maximum.reduce(rows, axis=None, initial=most)
             least = np.minimum.reduce(rows, axis=None, initial=least)
-            if digest is not None:
-                digest.add(rows)
+            look(block)
         fine = least >= 0 and most <= 1 and bool((np.abs(sums - 1) <= TOLERANCE).all())
     for block in () if fine else blocks(array):
         numbers = first_row + np.arange(block.start, block.stop)
@@ -215,7 +243,11 @@ def _by_name(values: Any, classes: Array | None, name: str) -> Any:
     return values[wanted]
 
 
-def _as_matrix(values: Any, name: str) -> Floats:
+def as_matrix(
+    values: Any, n_classes: int | None = None, classes: Array | None = None, name: str = "probabilities"
+) -> Floats:
+    """Numbers as an (n, K) float array with the columns of the classes, whatever the numbers are."""
+    values = _by_name(values, classes, name)
     if hasattr(values, "detach") and (values.requires_grad or str(values.device) != "cpu"):
         values = values.detach().cpu()
     if np.ma.is_masked(values):
@@ -230,6 +262,7 @@ def _as_matrix(values: Any, name: str) -> Floats:
         raise TypeError(f"{name}: expected real numbers, got {array.dtype}.")
     if array.ndim != 2:
         raise ValueError(f"{name}: expected shape (rows, classes), got {array.shape}.")
+    check_shape(array.shape[1], n_classes, name)
     if array.dtype in (np.float32, np.float64):
         return array
     return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
