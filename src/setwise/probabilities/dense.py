@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,15 +32,13 @@ class DenseRows:
     digest: Digest | None = None
     """Of an array that somebody else may change, of which the most probable labels are found later."""
     unchecked: Domain | None = None
-    """What to check at first use, while a block of rows is in the cache anyway; None where that was done."""
+    """What to check at first use, with what reads the rows anyway; None where that was done."""
     stored = 0
 
     @lazy
     def array(self) -> Floats:
         """The probabilities, checked."""
-        if self.unchecked is not None:
-            check(self.given, self.unchecked)
-        return self.given
+        return as_probabilities(self.given, self.unchecked) if self.unchecked else self.given
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -104,11 +102,13 @@ class DenseRows:
         self, score: Score, limits: Floats, u: Floats | None, inside: LabelSets | None, *, allow_empty: bool
     ) -> Bools:
         """The labels with scores within the limits."""
-        by_label = limits.ndim == 2
-        if by_label:
+        if limits.ndim == 2:  # by label
             found = ~fill_gaps(score, score.score(self.array, u=u) > limits)
-        elif score.elementwise and "array" not in self.__dict__:
-            found = self._check_and_compare(score, limits, u)
+        elif score.elementwise and self.unchecked and "array" not in self.__dict__:
+            found = np.empty(self.shape, dtype=bool)
+            for block in checked_blocks(self.given, self.unchecked):
+                found[block] = score.below(self.given[block], limits if limits.size == 1 else limits[block])
+            self.__dict__["array"] = self.given
         else:
             found = score.below(self.array, limits, u=u)
         return self.finish(found, inside, allow_empty=allow_empty)
@@ -125,18 +125,6 @@ class DenseRows:
     def as_sets(self, mask: Bools, vocabulary: Vocabulary) -> LabelSets:
         """The sets of a mask."""
         return LabelSets(vocabulary, len(mask), _mask=frozen(mask))
-
-    def _check_and_compare(self, score: Score, limits: Floats, u: Floats | None) -> Bools:
-        """Rows that are not checked yet are read from memory once, for the check and for the mask."""
-        found = np.empty(self.shape, dtype=bool)
-
-        def compare(block: slice) -> None:
-            limit, noise = limits if limits.size == 1 else limits[block], None if u is None else u[block]
-            found[block] = score.below(self.given[block], limit, u=noise)
-
-        check(self.given, self.unchecked or "unit", look=compare)
-        self.__dict__["array"] = self.given
-        return found
 
     def _score_all(self, score: Score, candidates: LabelSets, u: Floats | None) -> Floats:
         """The score of every candidate, row after row."""
@@ -184,32 +172,31 @@ def as_probabilities(
     float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
     columns are named for `classes` is brought into their order. Errors count rows from `first_row`.
     """
-    return check(as_matrix(values, n_classes, classes, name), domain, name, first_row)
+    array = as_matrix(values, n_classes, classes, name)
+    for _ in checked_blocks(array, domain, name, first_row):
+        pass
+    return array
 
 
-def check(
-    array: Floats,
-    domain: Domain,
-    name: str = "probabilities",
-    first_row: int = 0,
-    look: Callable[[slice], None] = lambda _: None,
-) -> Floats:
-    """The array, if its rows are in their domain; `look` gets each block that was read, while it is in the cache."""
-    least, most, sums = 0.0, 1.0, np.ones(len(array), array.dtype)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
-            rows = array[block]
+def checked_blocks(
+    array: Floats, domain: Domain, name: str = "probabilities", first_row: int = 0
+) -> Iterator[slice]:
+    """Blocks of rows that were just read, and so are in the cache; the end raises an error if rows are unfit."""
+    least, most, off = 0.0, 1.0, 0.0
+    for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
+        rows = array[block]
+        with np.errstate(invalid="ignore", over="ignore"):
             if domain == "simplex":
-                np.einsum("ij->i", rows, out=sums[block])  # first: of all passes it waits least for memory
+                sums = np.einsum("ij->i", rows)  # first: of all passes it waits least for memory
+                off = np.maximum.reduce(np.abs(sums - 1), initial=off)
             else:
                 most = np.maximum.reduce(rows, axis=None, initial=most)
             least = np.minimum.reduce(rows, axis=None, initial=least)
-            look(block)
-        fine = least >= 0 and most <= 1 and bool((np.abs(sums - 1) <= TOLERANCE).all())
+        yield block
+    fine = least >= 0 and most <= 1 and off <= TOLERANCE  # not so where one is NaN
     for block in () if fine else blocks(array):
         numbers = first_row + np.arange(block.start, block.stop)
         explain(np.asarray(array[block], dtype=np.float64), numbers, domain, name)
-    return array
 
 
 def check_shape(columns: int, n_classes: int | None, name: str = "probabilities") -> None:
@@ -228,11 +215,12 @@ def precision_of(values: Any) -> str:
 
 def _by_name(values: Any, classes: Array | None, name: str) -> Any:
     """The frame with its columns in the order of the classes; anything else as it is."""
-    names, wanted = frame_columns(values), None if classes is None else classes.tolist()
-    numbers = column_numbers(values)
-    if numbers and wanted and wanted != [*range(len(wanted))] and {*numbers} == {*wanted}:
+    if classes is None or not hasattr(values, "columns"):
+        return values
+    names, numbers, wanted = frame_columns(values), column_numbers(values), classes.tolist()
+    if numbers and wanted != [*range(len(wanted))] and {*numbers} == {*wanted}:
         return values[[values.columns[numbers.index(label)] for label in wanted]]
-    if names is None or wanted is None or not all(isinstance(label, str) for label in wanted) or names == wanted:
+    if names is None or not all(isinstance(label, str) for label in wanted) or names == wanted:
         return values
     if sorted(names) != sorted(wanted):
         odd = next((column for column in names if column not in wanted), "one twice")
@@ -243,9 +231,7 @@ def _by_name(values: Any, classes: Array | None, name: str) -> Any:
     return values[wanted]
 
 
-def as_matrix(
-    values: Any, n_classes: int | None = None, classes: Array | None = None, name: str = "probabilities"
-) -> Floats:
+def as_matrix(values: Any, n_classes: int | None, classes: Array | None, name: str = "probabilities") -> Floats:
     """Numbers as an (n, K) float array with the columns of the classes, whatever the numbers are."""
     values = _by_name(values, classes, name)
     if hasattr(values, "detach") and (values.requires_grad or str(values.device) != "cpu"):

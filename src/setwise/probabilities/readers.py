@@ -8,7 +8,7 @@ import numpy as np
 
 from setwise._arrays import Array
 from setwise.probabilities.base import Probabilities
-from setwise.probabilities.dense import DenseRows, as_matrix, check
+from setwise.probabilities.dense import DenseRows, as_matrix, checked_blocks
 from setwise.probabilities.kept_arrays import Digest
 from setwise.probabilities.top_probabilities import TopK
 from setwise.scores import Domain
@@ -36,10 +36,8 @@ def read_probabilities(
 
         return DeviceRows.read(values, domain, n_classes)
     array = as_matrix(values, n_classes, classes)
-    if not later:
-        return DenseRows(array, unchecked=domain)
-    digest = Digest()
-    return DenseRows(check(array, domain, look=lambda block: digest.add(array[block])), digest)
+    digest = Digest.of(array, checked_blocks(array, domain)) if later else None
+    return DenseRows(array, digest, None if later else domain)
 
 
 def read_mask(candidates: Any) -> Any:
