@@ -13,7 +13,7 @@ from setwise._lazy import lazy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.kept_arrays import Digest, LaterProposals
-from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
+from setwise.probabilities.proposed_labels import Proposals, among_candidates, most_probable, restrict
 from setwise.row_noise import uniforms
 from setwise.scores import Domain, Score, fill_gaps
 
@@ -116,11 +116,8 @@ class DenseRows:
     def finish(self, found: Bools, inside: LabelSets | None, *, allow_empty: bool) -> Bools:
         """A mask cut down to the labels inside; empty sets get the most probable label unless they are allowed."""
         allowed = None if inside is None else inside.to_mask()
-        if allowed is not None:
-            found &= allowed
-        if not allow_empty:
-            fill_empty(found, self.array, allowed)
-        return found
+        cut: Bools = restrict(found, self.array, allowed, allow_empty=allow_empty)
+        return cut
 
     def as_sets(self, mask: Bools, vocabulary: Vocabulary) -> LabelSets:
         """The sets of a mask."""
@@ -178,9 +175,7 @@ def as_probabilities(
     return array
 
 
-def checked_blocks(
-    array: Floats, domain: Domain, name: str = "probabilities", first_row: int = 0
-) -> Iterator[slice]:
+def checked_blocks(array: Floats, domain: Domain, name: str = "probabilities", first: int = 0) -> Iterator[slice]:
     """Blocks of rows that were just read, and so are in the cache; the end raises an error if rows are unfit."""
     least, most, off = 0.0, 1.0, 0.0
     for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
@@ -195,7 +190,7 @@ def checked_blocks(
         yield block
     fine = least >= 0 and most <= 1 and off <= TOLERANCE  # not so where one is NaN
     for block in () if fine else blocks(array):
-        numbers = first_row + np.arange(block.start, block.stop)
+        numbers = first + np.arange(block.start, block.stop)
         explain(np.asarray(array[block], dtype=np.float64), numbers, domain, name)
 
 
