@@ -68,13 +68,13 @@ def count_true(mask: Bools) -> Ints:
 def compress(mask: Bools) -> tuple[Ints, Ints]:
     """A mask as `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
     n, k = mask.shape
-    sizes, indices = np.zeros(n, dtype=np.int64), [np.empty(0, dtype=np.int32)]
+    indptr, indices = np.zeros(n + 1, dtype=np.int64), [np.empty(0, dtype=np.int32)]
     for block in blocks(mask):
-        flat = np.flatnonzero(mask[block])
+        flat = mask[block].ravel().nonzero()[0]
         rows = flat // max(k, 1)
-        sizes[block] = np.bincount(rows, minlength=block.stop - block.start)
+        indptr[1:][block] = np.bincount(rows, minlength=block.stop - block.start)
         indices.append((flat - rows * k).astype(np.int32))
-    return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(indices)
+    return indptr.cumsum(), np.concatenate(indices)
 
 
 def sizes_between(bounds: Ints, entries: int) -> Ints:

@@ -152,6 +152,8 @@ class ServedModel(ABC):
         self.classes: Array = calibration.classes
         plain = [str(label) for label in self.classes.tolist()]
         self.names = plain if len({*plain}) == len(plain) else encode_labels(self.classes, "|")
+        columns = pd.Index(["label", "labels", "size", *(f"p:{name}" for name in self.names)])
+        self.columns = columns[:3], columns  # made once, as text takes long
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
         """One line per row: `label`, `labels`, `size`; with `p_values` also one column ``p:label`` per class.
@@ -167,13 +169,14 @@ class ServedModel(ABC):
         try:
             labels, probabilities = self.ask(model_input)
             sets = self.calibration.predict_set(probabilities, asked["confidence_level"])
-            columns = {"label": labels, "labels": sets.to_lists(), "size": sets.sizes}
+            columns = [labels, sets.to_lists(), sets.sizes.copy()]
             if asked["p_values"]:
-                names = [f"p:{name}" for name in self.names]
-                columns |= dict(zip(names, self.calibration.predict_p(probabilities).T, strict=True))
+                columns += [*self.calibration.predict_p(probabilities).T]
         except (TypeError, ValueError) as error:  # of these a server says what they say, of others where they arose
             raise MlflowException.invalid_parameter_value(str(error)) from error
-        return pd.DataFrame(columns)
+        frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
+        frame.columns = self.columns[bool(asked["p_values"])].view()  # callers may give an index a name
+        return frame
 
     def signature(self, fitted: Any, example: Any = None) -> ModelSignature:
         """Columns and types of rows and answers, and the parameters; `fitted` knows rows that it learned from."""
@@ -212,7 +215,7 @@ class ServedClassifier(ServedModel):
         super().__init__(model, model.calibration_)
         self.level = model.confidence_level
         names = getattr(model, "feature_names_in_", None)
-        self.columns = None if names is None else names.tolist()
+        self.features = None if names is None else names.tolist()
 
     def ask(self, given: Any) -> tuple[Array, Any]:
         labels: Array
@@ -222,11 +225,11 @@ class ServedClassifier(ServedModel):
     def in_order(self, given: Any) -> Any:
         """The columns of a frame in the order of the model, which refuses by name what is not there."""
         names = list(getattr(given, "columns", []))
-        if not names or names == self.columns:
+        if not names or names == self.features:
             return given
-        if self.columns is None:
+        if self.features is None:
             return given.to_numpy()
-        return given[self.columns] if {*self.columns} <= {*names} else given
+        return given[self.features] if {*self.features} <= {*names} else given
 
     def inputs(self, fitted: Any) -> Schema | None:
         rows = getattr(fitted, "probe_", None)

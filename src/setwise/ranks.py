@@ -57,7 +57,7 @@ def _as_written(value: Fraction | Decimal | float) -> Fraction:
 def as_level(confidence_level: Any, name: str = "confidence_level") -> Fraction:
     """A confidence level strictly between 0 and 1, as the decimal that was written."""
     level = as_fraction(confidence_level, name)
-    if not 0 < level < 1:
+    if not 0 < level.numerator < level.denominator:
         hint = f"; did you mean {float(level) / 100:g}?" if 2 <= level < 100 else "."
         raise ValueError(f"{name}: {confidence_level} is not between 0 and 1 (exclusive){hint}")
     return level

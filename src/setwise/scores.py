@@ -127,8 +127,7 @@ class RandomTies:
 
     def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:
         """The mask of scores at most the threshold."""
-        mask: Bools = self.score(probabilities, u=u) <= np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
-        return mask
+        return _compare(self, probabilities, threshold, u)
 
 
 @dataclass(frozen=True)
@@ -528,8 +527,8 @@ def _between(values: Array, first: Ints, last: Ints) -> Array:
     return between
 
 
-def _compare(score: Score, probabilities: Floats, threshold: Any) -> Bools:
-    mask: Bools = score.score(probabilities) <= np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
+def _compare(score: Score, probabilities: Floats, threshold: Any, u: Floats | None = None) -> Bools:
+    mask: Bools = score.score(probabilities, u=u) <= np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
     return mask
 
 

@@ -5,8 +5,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from setwise import conformalize
+from setwise.probabilities import dense
 from setwise.probabilities.dense import as_probabilities
-from setwise.probabilities.readers import in_precision
+from setwise.probabilities.readers import in_precision, read_probabilities
+from setwise.scores import LAC, Margin
 
 GOOD = np.array([[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]])
 
@@ -117,3 +120,35 @@ def test_of_faults_in_several_blocks_the_first_row_is_named():
     p[200_000], p[250_000, 0] = 0.5, np.nan
     with pytest.raises(ValueError, match="row 250000 holds nan"):
         as_probabilities(p)
+
+
+@pytest.mark.parametrize("score", [LAC(), LAC(domain="unit"), Margin()], ids=["lac", "unit", "margin"])
+@pytest.mark.parametrize("limits", [np.array(-0.4), np.linspace(-0.6, 0.1, 90_000)], ids=["one", "one per row"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_new_rows_in_many_blocks_have_the_masks_of_all_rows_at_once(score, limits, dtype, rng):
+    p = rng.dirichlet([1, 1, 1, 1], size=90_000).astype(dtype)
+    rows = read_probabilities(p, score.domain)
+    for _ in range(2):  # checked and compared, then compared
+        assert np.array_equal(rows.mask(score, limits, None, None, allow_empty=True), score.below(p, limits))
+    assert rows.array is p
+
+
+@pytest.mark.parametrize("ask", ["predict_set", "predict_p", "predict_mask", "conformalize"])
+@pytest.mark.parametrize("row", [[np.nan, 0.5], [0.5, np.inf], [1.5, -0.5], [0.5, 0.4]])
+def test_a_bad_row_is_refused_in_the_same_words_whatever_is_asked(ask, row):
+    p = np.full((200_000, 2), 0.5)
+    cal = conformalize(p[:50], np.zeros(50, int), classes=[0, 1])
+    p[150_000] = row
+    with pytest.raises(ValueError, match="row 150000 ") as expected:
+        as_probabilities(p)
+    with pytest.raises(ValueError, match="row 150000 ") as found:
+        conformalize(p, np.zeros(len(p), int)) if ask == "conformalize" else getattr(cal, ask)(p)
+    assert str(found.value) == str(expected.value)
+
+
+def test_new_rows_are_checked_once_at_any_number_of_levels(monkeypatch, rng):
+    p, asked, checked = rng.dirichlet([1, 1, 1], size=50), [], dense.checked_blocks
+    cal = conformalize(p, p.argmax(axis=1))
+    monkeypatch.setattr(dense, "checked_blocks", lambda *given: asked.append(1) or checked(*given))
+    assert cal.predict_set(p, [0.7, 0.9]) == [cal.predict_set(p, 0.7), cal.predict_set(p, 0.9)]
+    assert len(asked) == 3

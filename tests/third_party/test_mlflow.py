@@ -116,6 +116,20 @@ def test_a_request_takes_less_than_twice_the_work_of_the_model(models, saved):
     assert calls_in(lambda: served.predict(row)) < 2 * calls_in(lambda: model.predict_proba(row))
 
 
+def test_what_a_caller_does_to_one_answer_is_not_seen_in_the_next(models, saved):
+    served, rows = flavor._load_pyfunc(saved / "split" / "data" / "model"), models["split"][1][:4]
+    for asked in ({}, {"p_values": True}):
+        first, kept = served.predict(rows, asked), served.predict(rows, asked)
+        first.columns.name, first.index.name = "columns", "rows"
+        first.loc[:, "size"], first.loc[0, "label"] = -1, "wren"
+        pd.testing.assert_frame_equal(served.predict(rows, asked), kept)
+        assert kept.columns.name is None
+        assert (
+            kept.dtypes[:3].tolist()
+            == pd.DataFrame({"label": NAMES, "labels": [[], [], []], "size": 1}).dtypes.tolist()
+        )
+
+
 BAD = {
     "a gap": ({"a": [1.0, np.nan], "b": 2.0, "c": 0.5}, {}, "X: row 1 holds NaN in column 'a'"),
     "infinity": ({"a": 1.0, "b": [1.0, np.inf], "c": 0.5}, {}, "X: row 1 holds infinity (inf) in column 'b'"),

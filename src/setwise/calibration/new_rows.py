@@ -119,8 +119,7 @@ class RowReader:
                 f"{k:,}, got {f'the top {given}' if given else 'a column for each'}",
                 f"pass TopK.of(probabilities, k={top})" if top else "pass the probabilities of all labels",
             )
-        classes = self.vocabulary.classes
-        rows = read_probabilities(probabilities, domain, k, classes, device=device)
+        rows = read_probabilities(probabilities, domain, k, self.vocabulary.classes, device=device)
         return in_precision(rows, precision_of(probabilities), self.setting.precision)
 
 

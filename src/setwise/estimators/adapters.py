@@ -69,10 +69,11 @@ def answers(
 
 
 def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats:
-    if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
+    ask = getattr(model, method, None)
+    if ask is not None:
+        values = np.asarray(ask(X))
+    elif hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
         values = np.asarray(getattr(last_step(model), method)(model[:-1].transform(X)))
-    elif hasattr(model, method):
-        values = np.asarray(getattr(model, method)(X))
     else:
         raise InputError(
             f"estimator: {type(model).__name__} gives no probabilities (it has no {method})",

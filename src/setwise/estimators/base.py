@@ -143,17 +143,14 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """What `calibration_` expects of X: (n, K) probabilities, or one such matrix per fold."""
         check_is_fitted(self, "calibration_")
         self._check_names(X)
-        pairs = zip(self.fitted_models, self._by_inclusion, strict=True)
-        matrices = [
-            self._inclusion(model, X) if inclusion else self.probabilities_of(model, X)
-            for model, inclusion in pairs
-        ]
+        asked = zip(self.fitted_models, self._methods, strict=True)
+        matrices = [self.probabilities_of(model, X, method) for model, method in asked]
         return matrices[0] if len(matrices) == 1 else matrices
 
     def predict_with_conformed(self, X: Features) -> tuple[Array, Any]:
         """What `predict` and `predict_conformed` give: a model that both need is asked once."""
         conformed = self.predict_conformed(X)
-        if any(self._by_inclusion):
+        if "predict_inclusion" in self._methods:
             return self.predict(X), conformed
         matrices = conformed if isinstance(conformed, list) else [conformed]
         labels: Array = self.classes_[_average(matrices).argmax(axis=1)]
@@ -336,20 +333,17 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     # ---------------------------------------------------------------- parts
 
-    def probabilities_of(self, model: Any, X: Features) -> Floats:
-        """The probabilities of one of the models, its columns in the order of the classes."""
+    def probabilities_of(self, model: Any, X: Features, method: str = "predict_proba") -> Floats:
+        """What a method of one of the models answers, its columns in the order of the classes."""
         with naming_features(X):
-            return answers(model, X, self.vocabulary_, learned=self._training_labels(model))
+            return answers(model, X, self.vocabulary_, method, learned=self._training_labels(model))
 
     @property
-    def _by_inclusion(self) -> list[bool]:
-        """Of which models `calibration_` takes inclusion probabilities."""
+    def _methods(self) -> list[str]:
+        """What each model is asked for `calibration_`."""
         pairs = zip(self.fitted_models, self.calibration_.parts, strict=True)
-        return [part.conformity_score.domain == "unit" and gives_inclusion(model) for model, part in pairs]
-
-    def _inclusion(self, model: Any, X: Any) -> Floats:
-        with naming_features(X):
-            return answers(model, X, self.vocabulary_, "predict_inclusion", learned=self._training_labels(model))
+        covers = [part.conformity_score.domain == "unit" and gives_inclusion(model) for model, part in pairs]
+        return ["predict_inclusion" if whole else "predict_proba" for whole in covers]
 
     def _calibration_matrix(
         self,
@@ -366,7 +360,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self._check_names(X)
         covers = covers_whole_sets(strategy, conformity_score, assume, n_verified, votes=votes)
         if covers and gives_inclusion(model):
-            return self._inclusion(model, X), LAC(domain="unit")
+            return self.probabilities_of(model, X, "predict_inclusion"), LAC(domain="unit")
         return self.probabilities_of(model, X), as_score(conformity_score)
 
     def _training_labels(self, model: Any) -> Bools | None:

@@ -29,9 +29,8 @@ def check_row_names(**given: Any) -> None:
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return
-    named = {
-        name: value.index for name, value in given.items() if isinstance(value, pandas.Series | pandas.DataFrame)
-    }
+    kinds = (pandas.Series, pandas.DataFrame)
+    named = {name: value.index for name, value in given.items() if isinstance(value, kinds)}
     voted = {name: value for name, value in given.items() if isinstance(value, Votes) and value.items is not None}
     named |= {name: pandas.Index(value.items) for name, value in voted.items()}
     if len(named) < 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -354,7 +355,7 @@ class LabelSets(LabelledRows):
         """How many labels each set has."""
         if self._rows is None and self._mask is not None and "rows" not in self.__dict__:
             return frozen(count_true(self._mask))
-        return frozen(np.diff(self.rows[0]).astype(np.intp, copy=False))
+        return frozen((self.rows[0][1:] - self.rows[0][:-1]).astype(np.intp, copy=False))
 
     @lazy
     def rows(self) -> tuple[Ints, Ints]:
@@ -380,7 +381,7 @@ class LabelSets(LabelledRows):
         """One list of labels per row, in the order of the vocabulary."""
         indptr, indices = self.rows
         labels = self.classes[indices].tolist()
-        return [labels[a:b] for a, b in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
+        return [labels[a:b] for a, b in pairwise(indptr.tolist())]
 
     def to_labels(self) -> Array:
         """One label per row, where every set is a singleton: the reverse of `from_labels`.

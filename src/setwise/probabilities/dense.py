@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from setwise._lazy import lazy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.kept_arrays import Digest, LaterProposals
-from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
+from setwise.probabilities.proposed_labels import Proposals, among_candidates, most_probable, restrict
 from setwise.row_noise import uniforms
 from setwise.scores import Domain, Score, fill_gaps
 
@@ -26,17 +26,24 @@ _NAMES |= {f"torch.{name}": name for name in ("float16", "float32")}
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """The rows of an array (n, K) that `as_probabilities` checked; see `Probabilities`."""
+    """The rows of an array (n, K); see `Probabilities`."""
 
-    array: Floats
+    given: Floats
     digest: Digest | None = None
     """Of an array that somebody else may change, of which the most probable labels are found later."""
+    unchecked: Domain | None = None
+    """What to check at first use, with what reads the rows anyway; None where that was done."""
     stored = 0
+
+    @lazy
+    def array(self) -> Floats:
+        """The probabilities, checked."""
+        return as_probabilities(self.given, self.unchecked) if self.unchecked else self.given
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Rows and classes."""
-        return self.array.shape
+        return self.given.shape
 
     @lazy
     def proposed(self) -> Proposals | LaterProposals:
@@ -44,7 +51,7 @@ class DenseRows:
         return most_probable(self.array) if self.digest is None else LaterProposals(self.array, self.digest)
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.given)
 
     def __getitem__(self, rows: Ints) -> DenseRows:
         return DenseRows(self.array[rows])
@@ -95,9 +102,13 @@ class DenseRows:
         self, score: Score, limits: Floats, u: Floats | None, inside: LabelSets | None, *, allow_empty: bool
     ) -> Bools:
         """The labels with scores within the limits."""
-        by_label = limits.ndim == 2
-        if by_label:
+        if limits.ndim == 2:  # by label
             found = ~fill_gaps(score, score.score(self.array, u=u) > limits)
+        elif score.elementwise and self.unchecked and "array" not in self.__dict__:
+            found = np.empty(self.shape, dtype=bool)
+            for block in checked_blocks(self.given, self.unchecked):
+                found[block] = score.below(self.given[block], limits if limits.size == 1 else limits[block])
+            self.__dict__["array"] = self.given
         else:
             found = score.below(self.array, limits, u=u)
         return self.finish(found, inside, allow_empty=allow_empty)
@@ -105,11 +116,8 @@ class DenseRows:
     def finish(self, found: Bools, inside: LabelSets | None, *, allow_empty: bool) -> Bools:
         """A mask cut down to the labels inside; empty sets get the most probable label unless they are allowed."""
         allowed = None if inside is None else inside.to_mask()
-        if allowed is not None:
-            found &= allowed
-        if not allow_empty:
-            fill_empty(found, self.array, allowed)
-        return found
+        cut: Bools = restrict(found, self.array, allowed, allow_empty=allow_empty)
+        return cut
 
     def as_sets(self, mask: Bools, vocabulary: Vocabulary) -> LabelSets:
         """The sets of a mask."""
@@ -155,33 +163,35 @@ def as_probabilities(
     classes: Array | None = None,
     name: str = "probabilities",
     first_row: int = 0,
-    digest: Digest | None = None,
 ) -> Floats:
     """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
 
     float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
-    columns are named for `classes` is brought into their order. Errors count rows from `first_row`. A `digest` gets
-    the blocks that were read.
+    columns are named for `classes` is brought into their order. Errors count rows from `first_row`.
     """
-    array = _as_matrix(_by_name(values, classes, name), name)
-    check_shape(array.shape[1], n_classes, name)
+    array = as_matrix(values, n_classes, classes, name)
+    for _ in checked_blocks(array, domain, name, first_row):
+        pass
+    return array
 
-    least, most, sums = 0.0, 1.0, np.ones(len(array), array.dtype)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
-            rows = array[block]
+
+def checked_blocks(array: Floats, domain: Domain, name: str = "probabilities", first: int = 0) -> Iterator[slice]:
+    """Blocks of rows that were just read, and so are in the cache; the end raises an error if rows are unfit."""
+    least, most, off = 0.0, 1.0, 0.0
+    for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
+        rows = array[block]
+        with np.errstate(invalid="ignore", over="ignore"):
             if domain == "simplex":
-                np.einsum("ij->i", rows, out=sums[block])  # first: of all passes it waits least for memory
+                sums = np.einsum("ij->i", rows)  # first: of all passes it waits least for memory
+                off = np.maximum.reduce(np.abs(sums - 1), initial=off)
             else:
                 most = np.maximum.reduce(rows, axis=None, initial=most)
             least = np.minimum.reduce(rows, axis=None, initial=least)
-            if digest is not None:
-                digest.add(rows)
-        fine = least >= 0 and most <= 1 and bool((np.abs(sums - 1) <= TOLERANCE).all())
+        yield block
+    fine = least >= 0 and most <= 1 and off <= TOLERANCE  # not so where one is NaN
     for block in () if fine else blocks(array):
-        numbers = first_row + np.arange(block.start, block.stop)
+        numbers = first + np.arange(block.start, block.stop)
         explain(np.asarray(array[block], dtype=np.float64), numbers, domain, name)
-    return array
 
 
 def check_shape(columns: int, n_classes: int | None, name: str = "probabilities") -> None:
@@ -200,11 +210,12 @@ def precision_of(values: Any) -> str:
 
 def _by_name(values: Any, classes: Array | None, name: str) -> Any:
     """The frame with its columns in the order of the classes; anything else as it is."""
-    names, wanted = frame_columns(values), None if classes is None else classes.tolist()
-    numbers = column_numbers(values)
-    if numbers and wanted and wanted != [*range(len(wanted))] and {*numbers} == {*wanted}:
+    if classes is None or not hasattr(values, "columns"):
+        return values
+    names, numbers, wanted = frame_columns(values), column_numbers(values), classes.tolist()
+    if numbers and wanted != [*range(len(wanted))] and {*numbers} == {*wanted}:
         return values[[values.columns[numbers.index(label)] for label in wanted]]
-    if names is None or wanted is None or not all(isinstance(label, str) for label in wanted) or names == wanted:
+    if names is None or not all(isinstance(label, str) for label in wanted) or names == wanted:
         return values
     if sorted(names) != sorted(wanted):
         odd = next((column for column in names if column not in wanted), "one twice")
@@ -215,7 +226,9 @@ def _by_name(values: Any, classes: Array | None, name: str) -> Any:
     return values[wanted]
 
 
-def _as_matrix(values: Any, name: str) -> Floats:
+def as_matrix(values: Any, n_classes: int | None, classes: Array | None, name: str = "probabilities") -> Floats:
+    """Numbers as an (n, K) float array with the columns of the classes, whatever the numbers are."""
+    values = _by_name(values, classes, name)
     if hasattr(values, "detach") and (values.requires_grad or str(values.device) != "cpu"):
         values = values.detach().cpu()
     if np.ma.is_masked(values):
@@ -230,6 +243,7 @@ def _as_matrix(values: Any, name: str) -> Floats:
         raise TypeError(f"{name}: expected real numbers, got {array.dtype}.")
     if array.ndim != 2:
         raise ValueError(f"{name}: expected shape (rows, classes), got {array.shape}.")
+    check_shape(array.shape[1], n_classes, name)
     if array.dtype in (np.float32, np.float64):
         return array
     return array.astype(np.float32 if array.dtype == np.float16 else np.float64)

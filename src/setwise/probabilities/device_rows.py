@@ -22,7 +22,7 @@ from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.dense import TOLERANCE, check_shape, explain
 from setwise.probabilities.device_noise import as_words, mix, shift_right
-from setwise.probabilities.proposed_labels import Proposals, fill_empty
+from setwise.probabilities.proposed_labels import Proposals, restrict
 from setwise.row_noise import multipliers, uniforms_of_ids
 from setwise.scores import APS, LAC, RAPS, SAPS, Domain, Margin, Score, least_included
 
@@ -160,11 +160,8 @@ class DeviceRows:
                 else:
                     found[block] = _below(score, p[block], limit[block, None], noise)
         allowed = None if inside is None else torch.tensor(inside.to_mask(), device=device)
-        if allowed is not None:
-            found &= allowed
-        if not allow_empty:
-            fill_empty(found, p, allowed)
-        return found
+        kept: Tensor = restrict(found, p, allowed, allow_empty=allow_empty)
+        return kept
 
     def as_sets(self, mask: Tensor, vocabulary: Vocabulary) -> LabelSets:
         """The sets of a mask, on the host."""

@@ -66,10 +66,14 @@ def among_candidates(probabilities: Floats, candidates: LabelSets) -> Proposals:
     return Proposals(label, np.divide(own, total, out=np.zeros(len(label)), where=total > 0))
 
 
-def fill_empty(mask: Any, values: Any, inside: Any = None) -> None:
-    """Puts the most probable label (of those inside) into empty sets, of arrays and of tensors alike."""
-    empty = ~mask.any(1)
-    allowed = values[empty]
+def restrict(mask: Any, values: Any, inside: Any = None, *, allow_empty: bool = False) -> Any:
+    """A mask cut down to labels inside; empty sets get the most probable of these. Arrays and tensors alike."""
     if inside is not None:
-        allowed[~inside[empty]] = -1
-    mask[empty, allowed.argmax(1)] = True
+        mask &= inside
+    if not allow_empty:
+        empty = ~mask.any(1)
+        allowed = values[empty]
+        if inside is not None:
+            allowed[~inside[empty]] = -1
+        mask[empty, allowed.argmax(1)] = True
+    return mask

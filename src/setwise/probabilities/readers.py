@@ -8,7 +8,7 @@ import numpy as np
 
 from setwise._arrays import Array
 from setwise.probabilities.base import Probabilities
-from setwise.probabilities.dense import DenseRows, as_probabilities
+from setwise.probabilities.dense import DenseRows, as_matrix, checked_blocks
 from setwise.probabilities.kept_arrays import Digest
 from setwise.probabilities.top_probabilities import TopK
 from setwise.scores import Domain
@@ -25,7 +25,7 @@ def read_probabilities(
     device: bool = False,
     later: bool = False,
 ) -> Probabilities:
-    """Checks probabilities as `as_probabilities` does; tensors stay on their device if `device` says so.
+    """Reads probabilities, checked as in `as_probabilities` at first use; tensors stay on their device if `device`.
 
     With `later` the most probable labels are found when somebody asks for them, and the array is kept until then.
     """
@@ -35,8 +35,9 @@ def read_probabilities(
         from setwise.probabilities.device_rows import DeviceRows  # torch, for tensors alone
 
         return DeviceRows.read(values, domain, n_classes)
-    digest = Digest() if later else None
-    return DenseRows(as_probabilities(values, domain, n_classes, classes=classes, digest=digest), digest)
+    array = as_matrix(values, n_classes, classes)
+    digest = Digest.of(array, checked_blocks(array, domain)) if later else None
+    return DenseRows(array, digest, None if later else domain)
 
 
 def read_mask(candidates: Any) -> Any:

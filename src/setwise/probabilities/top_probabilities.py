@@ -20,7 +20,7 @@ from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.dense import TOLERANCE, DenseRows, as_probabilities
-from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
+from setwise.probabilities.proposed_labels import Proposals, among_candidates, most_probable, restrict
 from setwise.row_noise import uniforms
 from setwise.scores import RPS, Nodes, Score
 
@@ -222,8 +222,7 @@ class TopK:
         if not allow_empty and (sets.sizes == 0).any():
             if inside is not None:
                 raise InputError("allow_empty: not together with candidates and TopK", "leave candidates out")
-            fill_empty(found, self.columns)
-            return self._sets(found)
+            return self._sets(restrict(found, self.columns))
         return sets
 
     def as_sets(self, mask: LabelSets, vocabulary: Vocabulary) -> LabelSets:
