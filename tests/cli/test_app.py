@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,12 +24,11 @@ KINDS_OF_DAMAGE = {
 def test_damaged_files_are_named_and_never_called_a_fault_of_ours(damage, saved_models, tmp_path, capsys):
     whole = (saved_models / "max.cal").read_bytes()
     (tmp_path / "x.cal").write_bytes(KINDS_OF_DAMAGE[damage](whole))
-    np.savez(tmp_path / "whole.npz", X=np.zeros((3, 1)))
-    (tmp_path / "x.npz").write_bytes(KINDS_OF_DAMAGE[damage]((tmp_path / "whole.npz").read_bytes()))
     pq.write_table(pa.table({"p:cat": [1.0]}), tmp_path / "p.parquet")
+    (tmp_path / "x.parquet").write_bytes(KINDS_OF_DAMAGE[damage]((tmp_path / "p.parquet").read_bytes()))
     for arguments in (
         ["predict", tmp_path / "x.cal", "--probabilities", tmp_path / "p.parquet", "--out", tmp_path / "o.csv"],
-        ["inspect", tmp_path / "x.npz", "--candidates", "s"],
+        ["inspect", tmp_path / "x.parquet", "--candidates", "s"],
     ):
         assert run([*map(str, arguments)]) == 2
         said = capsys.readouterr().err

@@ -407,10 +407,6 @@ NO_OPTION = {
         (*FIT, *PLAIN, "--conformity-score", "best"),
         "'best' is not known; use one of lac, ties, aps, raps, saps, margin, rps.",
     ),
-    "arrays for a table": (
-        ("conformalize", "--probabilities", "p.npz", *CAL[3:], "answers"),
-        "convert it to .parquet",
-    ),
 }
 
 
@@ -419,7 +415,6 @@ def test_advice_that_the_command_has_no_option_for_is_left_out(here, capsys, mis
     write(here / "few.csv", {"wren": [0.5] * N, "owl": [0.5] * N})
     (here / "odd.csv").write_text("answers\na\\x|b\n")
     (here / "words.csv").write_text("x,y,z\nmuch,1,2\n")
-    np.savez(here / "p.npz", X=np.ones((N, 4)))
     arguments, message = NO_OPTION[mistake]
     if arguments[0] == "predict":
         assert run([*FIT, *PLAIN, "--quiet"]) == 0

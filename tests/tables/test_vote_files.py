@@ -44,8 +44,8 @@ def test_votes_come_back_as_they_were(votes, suffix, tmp_path):
 
 
 def test_votes_are_not_written_as_arrays(tmp_path):
-    with pytest.raises(DataError, match=r"rows are not written as npz; use \.parquet"):
-        write_votes(tmp_path / "votes.npz", FULL)
+    with pytest.raises(DataError, match=r"rows are not written as xlsx; use \.parquet"):
+        write_votes(tmp_path / "votes.xlsx", FULL)
 
 
 def test_text_that_is_neither_true_nor_false_is_no_answer_against_a_label():

@@ -38,7 +38,6 @@ def evaluate(
     """Measures coverage and size of prediction sets, against true labels or candidates."""
     from setwise.streams.comparison_notes import read_note  # Arrow is loaded for files
     from setwise.streams.evaluated_tables import evaluate_table
-    from setwise.tables.arrow_reading import is_table
     from setwise.tables.rows import read_rows
     from setwise.tables.set_files import read_predicted
     from setwise.tables.table_files import MODEL_HEAD
@@ -56,7 +55,7 @@ def evaluate(
     screen, runs, sets = display.screen(), engines.workers(), about.files(file)
     told: dict[str, Any] = {"separator": about.separator, "classes": opt.split_labels(classes, about.separator)}
     with screen.working(f"reading {sets}"):
-        if report_to is None and about.labels is None and is_table(sets):
+        if report_to is None and about.labels is None:
             told |= {"ordered": ordered, "engine": runs, "right": opt.right_of(right), "groups": about.groups}
             result = evaluate_table(sets, about.column, truth=truth, candidates=candidates, by=by, **told)
         else:

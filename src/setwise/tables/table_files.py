@@ -35,13 +35,13 @@ _SUFFIXES = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
     **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
     ".json": "json",
-    ".npz": "npz",
 }
 MODEL_HEAD = "setwise.json"
 """The file by which a folder is a model, not a folder of tables."""
-_MATLAB = (
-    "convert it in Python: variables = scipy.io.loadmat(FILE); numpy.savez('rows.npz', X=variables[…], "
-    "candidates=variables[…], y=variables[…]), with a row per example"
+_ARRAYS = {".mat", ".npz"}
+_CONVERT = (
+    "load it in Python (scipy.io.loadmat, numpy.load), and write a row per example: setwise.tables.write_sets("
+    "'rows.parquet', LabelSets.from_mask(candidates), carry={'x': list(X), 'truth': y})"
 )
 _CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
@@ -112,11 +112,8 @@ class TableFiles:
 
     def form(self, path: Path) -> str:
         """The format of one of the files, from its suffix or its first bytes."""
-        if self.format is None and _suffix(path) == ".mat":
-            read = ", ".join(sorted(set(_SUFFIXES.values())))
-            raise DataError(
-                f"{self.where(path)}: MATLAB files are not read as tables; the formats are {read}", _MATLAB
-            )
+        if self.format is None and _suffix(path) in _ARRAYS:
+            raise DataError(f"{self.where(path)}: holds arrays, not a table with columns", _CONVERT)
         if self.format is not None or _suffix(path) in _SUFFIXES:
             return format_of(path, self.format)
         start = first_bytes(path).removeprefix(codecs.BOM_UTF8).lstrip()
@@ -169,7 +166,7 @@ class _Held:
 
 
 def format_of(path: Path, given: str | None = None) -> str:
-    """The format of a file by its name: csv, tsv, jsonl, json, parquet, arrow, xlsx or npz."""
+    """The format of a file by its name: csv, tsv, jsonl, json, parquet, arrow or xlsx."""
     if given is not None:
         if given not in _SUFFIXES.values():
             raise ValueError(

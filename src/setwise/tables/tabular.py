@@ -24,14 +24,12 @@ from setwise.tables.arrow_reading import (
     column_names,
     has_rows,
     is_delimited,
-    is_table,
 )
 from setwise.tables.features import Categories, read_features
 from setwise.tables.label_columns import LabelReader, is_list, is_text, split_text
 from setwise.tables.label_notation import AS_PLAIN, TokenError, check_separator, decode_labels
-from setwise.tables.npz import read_npz
 from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
-from setwise.tables.table_files import TableFiles, names_files, source_name, table_files
+from setwise.tables.table_files import names_files, source_name, table_files
 from setwise.tables.table_warnings import doubt_features, doubt_labels
 
 Columns = str | Sequence[str] | None
@@ -142,8 +140,8 @@ def read_table(
     Parameters
     ----------
     source
-        A path ending in .csv, .tsv, .txt, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz (text may
-        be gzipped), several paths or a pattern (``parts/*.csv``); or a pandas, polars or Arrow table, or a dict of
+        A path ending in .csv, .tsv, .txt, .jsonl, .json, .parquet, .feather, .arrow or .xlsx (text may be
+        gzipped), several paths or a pattern (``parts/*.csv``); or a pandas, polars or Arrow table, or a dict of
         columns.
     candidates
         A column of delimited text (``cat|dog``), of lists (also as text: ``['cat', 'dog']``), of objects with a
@@ -178,8 +176,6 @@ def read_table(
 
 def table_of(source: Any, layout: Layout) -> Table:
     """Reads files or a frame, with the roles of columns that the layout gives."""
-    if isinstance(source, TableFiles) and not is_table(source):
-        return _from_arrays(source, layout.classes)
     read = interpret(arrow_table(source, text=layout.text_columns), layout, source_name(source))
     doubt_labels(read)
     if layout.features is None and read.candidates is not None:
@@ -369,15 +365,6 @@ def _open_source(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str
     known = {part.name for part in fields(Layout)}
     refuse_names({name: value for name, value in others.items() if name not in known}, sep="delimiter")
     return table_files(source, **declared) if names_files(source) else source, others
-
-
-def _from_arrays(files: TableFiles, classes: Classes) -> Table:
-    """Reads a file of arrays as a table; only the option `classes` applies."""
-    path = files.paths[0]
-    if len(files.paths) > 1:
-        raise DataError(f"{files}: files of arrays are read one by one.")
-    X, sets, truth, carried = read_npz(path, classes)
-    return Table(frozen(X), tuple(f"x{j}" for j in range(X.shape[1])), sets, truth, carried, str(path))
 
 
 def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -> Layout:
