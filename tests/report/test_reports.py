@@ -75,7 +75,6 @@ def test_every_part_is_there(digits_report):
     for part in (
         "verdict",
         "explore",
-        "strategies",
         "parts",
         "comparison",
         "candidates",
@@ -493,7 +492,6 @@ def test_a_report_on_several_right_labels_speaks_of_no_true_label_and_asks_for_n
     right = [np.flatnonzero(row).tolist() if i < 100 else None for i, row in enumerate(P[:200] >= 0.25)]
     calibration = conformalize(P[:200], np.ones((200, 4), bool), verified=right, truth="one")
     text = build_report(tmp_path / "r.html", calibration, P[200:]).read_text(encoding="utf-8")
-    assert "Guaranteed for the right labels" in text
     assert "which miss the right labels less often" in text
     assert "With all right labels of some rows, setwise.evaluate measures their coverage." in text
     page = text[: text.index("<script")]

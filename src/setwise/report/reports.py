@@ -39,7 +39,6 @@ from setwise.report.level_facts import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
 from setwise.report.review_list import review_facts
 from setwise.report.row_comparison import row_comparison_facts
-from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import class_intervals, subgroup_facts
 from setwise.report.verdict import guarantees, promise_of
 from setwise.storage.atomic_files import replacing
@@ -65,7 +64,6 @@ def build_report(
     row_ids: Column = None,
     ids: Column = None,
     confidence_level: float = 0.9,
-    others: Iterable[Calibration] = (),
     comparison: Comparison | Literal["auto"] | None = "auto",
     title: str = "Can these prediction sets be trusted?",
     settings: Mapping[str, Any] | None = None,
@@ -100,9 +98,6 @@ def build_report(
         What the rows are called, shown beside their numbers and in the list of rows to review.
     confidence_level
         Where the slider starts, and what the verdict is about.
-    others
-        Other calibrations for the same rows, to compare with this one. Strategies that the evidence of
-        `calibration` supports are added automatically.
     comparison
         Of these rows with the calibration rows: ``"auto"`` makes one, None leaves it out. Where it refutes that
         they come from one source, nothing is guaranteed.
@@ -151,19 +146,15 @@ def build_report(
     differs = None if comparison is None else comparison.differs
     if differs is not None:
         calibration = calibration.withdraw(differs)
-        others = [other.withdraw(differs) for other in others]
     rows = rows.sample(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
     source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
-    chosen = sweep(source, rows.codes, rows.group)
-    compared, absent = alternatives(calibration, others, level)
-    sweeps = [chosen, *(sweep(_same_rows(source, other, rows), rows.codes, rows.group) for other in compared[1:])]
     return _write(
         path,
         title,
         source,
-        chosen,
+        sweep(source, rows.codes, rows.group),
         rows if rows.by is not None else replace(rows, by=category),
         level,
         guarantee_at=calibration.guarantee,
@@ -171,9 +162,6 @@ def build_report(
         matrix=matrix if plain else None,
         people=people,
         comparison=comparison,
-        strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent}
-        if len(compared) > 1
-        else None,
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
@@ -303,12 +291,6 @@ def _people(candidates: Any, votes: Any, rows: Rows, probabilities: Floats | Non
     return annotator_facts(votes)
 
 
-def _same_rows(source: Scored, other: Alternative, rows: Rows) -> Scored:
-    """The sets that another strategy gives the same rows."""
-    category, codes = _categories(other.calibration, source.matrix, rows)
-    return replace(source, calibration=other.calibration, by=category, codes=codes)
-
-
 def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[Array | None, Ints | None]:
     """The category of each row and its position among those that were calibrated; None without categories."""
     if calibration.categories is None:
@@ -336,7 +318,6 @@ def _write(
     comparison: Comparison | None = None,
     matrix: Floats | None = None,
     people: dict[str, Any] | None = None,
-    strategies: dict[str, Any] | None = None,
     feature_names: list[str] | None = None,
 ) -> Path:
     """Puts the parts of the page together and writes the file, which appears whole or not at all."""
@@ -370,7 +351,6 @@ def _write(
         "unknown": rows.unknown,
         "n_classes": len(classes),
         "bins": size_bins(len(classes))[1],
-        "strategies": strategies,
         "by_class": by_class,
         "by_category": by_category,
         "class_advice": by_label,
@@ -381,9 +361,7 @@ def _write(
         "people": people,
         "review": review_facts(source, swept, rows, level),
         "examples": example_facts(source, swept, rows, level, feature_names),
-        "advice": advice(strategies["rows"] if strategies else [], known=known or promise.truth)
-        if guarantee
-        else [],
+        "measurable": guarantee is not None and not (known or promise.truth),
         "settings": _settings(calibration, rows, level if stated else None)
         | {str(k): str(v) for k, v in settings.items()},
     }
@@ -391,9 +369,6 @@ def _write(
         "at": at,
         "facts": facts,
         "bins": contents["bins"],
-        "strategies": None
-        if strategies is None
-        else [{name: value for name, value in each.items() if name != "lines"} for each in strategies["rows"]],
         "parts": {"class": by_class, "category": by_category},
         "candidates": ambiguity,
     }
