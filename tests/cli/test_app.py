@@ -1,8 +1,5 @@
 """What holds for every command: help, exit statuses, errors in one line."""
 
-import subprocess
-import sys
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -89,9 +86,3 @@ def test_the_first_screen_begins_with_the_demo_and_ends_with_more(capsys):
 def test_help_works_with_the_installed_click(capsys):
     assert run(["predict", "--help"]) == 0
     assert "--out" in capsys.readouterr().out
-
-
-def test_help_describes_commands_where_python_drops_docstrings():
-    command = [sys.executable, "-OO", "-m", "setwise"]
-    said = subprocess.run([*command, "inspect", "--help"], capture_output=True, text=True, check=True).stdout
-    assert "Describes candidates" in said

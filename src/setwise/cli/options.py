@@ -33,18 +33,6 @@ STANDARD = Path("-")
 """Standard input or output."""
 
 
-def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """For the shell's completion: the columns of the first table that the command line names."""
-    from setwise.tables.arrow_reading import column_names  # Arrow is loaded when a file is read
-
-    for value in (*ctx.args, *ctx.params.values()):  # an unfinished line is not parsed yet
-        try:
-            return [name for name in column_names(Path(str(value))) if name.startswith(incomplete)]
-        except (OSError, ValueError):
-            continue
-    return []
-
-
 def _complete_word(words: Iterable[str], *more: str) -> Any:
     """For the shell's completion: these words, which may be the names of a registry."""
 
@@ -62,7 +50,7 @@ def option(named: str, meaning: str, panel: str | None = None, **more: Any) -> A
 
 def _column(name: str, meaning: str, panel: str | None = None) -> Any:
     """An option that names a column."""
-    return option(f"{name} COLUMN", meaning, panel, autocompletion=_complete_column)
+    return option(f"{name} COLUMN", meaning, panel)
 
 
 VOTES, STUDIO, PAGES = "Votes", "Label Studio", "Pages to open in a browser"
@@ -112,7 +100,6 @@ PROBABILITIES = option(
     "--probabilities FILE",
     "Table with the probabilities of your own model: one column per class, named like the class or p:class.",
 )
-REPORT_TO = option("--report FILE", "Also write an HTML report to this file.")
 FORCE = option("--force", "Overwrite files that exist.")
 SEPARATOR = option("--separator MARK", "Mark between the labels in one cell.", READING)
 DELIMITER = option(
@@ -155,7 +142,6 @@ VERIFIED = option(
     "True labels of rows that were drawn at random and verified; other cells are empty. Name a column of the "
     "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports "
     "are read, too. Repeat the option to combine both.",
-    autocompletion=_complete_column,
 )
 ORDERED = option(
     "--ordered", "Classes have an order, that of --classes or of numbers: distances between them count."

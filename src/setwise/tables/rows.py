@@ -105,7 +105,7 @@ def read_rows(request: RowRequest) -> Table:
     return main if request.verified is None else _with_verified(request, main)
 
 
-def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
+def _match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
     """The positions of the rows of a table in another table, matched by a key or in the same order."""
     if key is not None:
         files: dict[str, Any] = {"source": main.source, "other": other.source}
@@ -176,7 +176,7 @@ def _table_rows(request: RowRequest) -> Table:
     carry = list(dict.fromkeys([*key, *(by if by_there else [])]))
     beside = replace(request, features=(), truth=request.truth if truth_there else None, carry=carry)
     other = table_of(request.labels, beside)
-    rows = match_tables(request.key, request.source, main, request.labels, other)
+    rows = _match_tables(request.key, request.source, main, request.labels, other)
     if request.by is not None and by_there:
         main = replace(main, by=categories_of(other.carried[request.by][rows], request.by, other.source))
     return replace(
