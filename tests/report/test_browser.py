@@ -34,7 +34,7 @@ def test_it_opens_without_errors_and_without_a_network(open_page, digits_report)
     _drawn(page)
     assert page.problems == []
     assert page.locator("h1").inner_text().startswith("Blurred digits")
-    assert page.locator("canvas").count() == 6
+    assert page.locator("canvas").count() == 5
     blank = page.evaluate(
         """() => [...document.querySelectorAll('canvas')].filter((canvas) => {
             const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;

@@ -1,13 +1,10 @@
 """The file: complete in itself, small, honest about samples, and deaf to what labels say."""
 
-import csv
 import html
-import io
 import json
 import re
 import warnings
 from pathlib import Path
-from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -21,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 import setwise
 from setwise import ConformalClassifier, CrossConformalClassifier, MisuseWarning, conformalize
 from setwise.ranks import clopper_pearson
-from setwise.report import build_report, report_model, report_sets, reports, review_list
+from setwise.report import build_report, report_model, report_sets, reports
 from setwise.report.annotator_section import annotator_facts
 from setwise.report.reported_rows import Rows
 from tests.conftest import candidates_from, labels_from, simplex
@@ -82,7 +79,6 @@ def test_every_part_is_there(digits_report):
         "settings",
     ):
         assert f'<h2 id="{part}"' in text
-    assert "contradict uniform contamination" in text
     assert "data:image/png;base64," in text
     assert f"<dd>{setwise.__version__}</dd>" in text
 
@@ -108,42 +104,6 @@ def test_hostile_names_leave_no_place(hostile_report):
     )
     names = {row["name"] for row in data_of(hostile_report)["parts"]["class"]["rows"]}
     assert HOSTILE in names
-
-
-def listed(path):
-    """The rows of the list that the page offers as a download."""
-    link = re.search(
-        r'<a id="review" download="review.csv" href="data:text/csv;charset=utf-8,([^"]*)"', path.read_text()
-    )
-    return list(csv.DictReader(io.StringIO(unquote(link.group(1)), newline="")))
-
-
-def test_rows_to_review_are_a_download_with_the_names_of_rows(small, tmp_path, monkeypatch):
-    calibration, P, _, _ = small
-    ids = [f'{HOSTILE},"{i}"\n=1' for i in range(len(P))]
-    made = build_report(tmp_path / "r.html", calibration, P, ids=ids, confidence_level=0.6)
-    sets = calibration.predict_set(P, 0.6)
-    rows = listed(made)
-    assert sorted(int(row["row"]) for row in rows) == np.flatnonzero(sets.sizes != 1).tolist()
-    assert all(row["id"] == ids[int(row["row"])] for row in rows)
-    sizes = [int(row["size"]) for row in rows]
-    assert sizes == sorted(sizes, key=lambda size: (size > 0, -size))
-    for row in rows:
-        held = sets[[int(row["row"])]].to_lists()[0]
-        assert sorted(map(int, filter(None, row["labels"].split("|")))) == held
-    text = made.read_text(encoding="utf-8")
-    assert HOSTILE not in text
-    assert "A set is empty where no label fits the row" in text
-    monkeypatch.setattr(review_list, "_MOST", 10)
-    short = build_report(tmp_path / "s.html", calibration, P, confidence_level=0.6)
-    assert len(listed(short)) == 10
-    assert "id" not in listed(short)[0]
-    assert "(the first 10 of them)" in short.read_text(encoding="utf-8")
-
-
-def test_nothing_to_review_is_no_download(tmp_path):
-    made = report_sets(tmp_path / "r.html", setwise.LabelSets.from_lists([["a"], ["b"]]), y=["a", "a"])
-    assert 'id="review"' not in made.read_text(encoding="utf-8")
 
 
 def test_errors_among_sets_of_one_label_stand_beside_coverage(small, tmp_path):

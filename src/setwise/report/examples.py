@@ -18,7 +18,6 @@ from setwise.scores import Nodes
 
 _EACH = 12  # examples of each kind
 _LABELS = 40  # labels of an example that are listed
-_BARS = 5  # p-values of an example that are drawn
 _FEATURES = 6
 _SIDE = 96  # pixels; larger images are made smaller
 
@@ -64,11 +63,6 @@ def example_facts(
         }
         if nodes:
             fact["nodes"] = f"confidence {float(level):.12g}: {', '.join(map(str, nodes[i])) or 'no node'}"
-        if values is not None:
-            best = np.argsort(-values, kind="stable")[:_BARS].tolist()
-            fact["bars"] = [
-                {"name": names[k], "p": p_text(values[k]), "width": round(100 * float(values[k]), 1)} for k in best
-            ]
         if rows.images is not None:
             fact["image"] = png(rows.images[row])
         elif rows.features is not None:

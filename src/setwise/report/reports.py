@@ -37,7 +37,6 @@ from setwise.report.html_pages import fill_page, read_part
 from setwise.report.label_entry_levels import EntrySource, Given, Scored, Sweep, Valued, grid, sweep
 from setwise.report.level_facts import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
-from setwise.report.review_list import review_facts
 from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.subgroups import class_intervals, subgroup_facts
 from setwise.report.verdict import guarantees, promise_of
@@ -95,7 +94,7 @@ def build_report(
     sample_weight, row_ids
         As in `Calibration.predict_set`.
     ids
-        What the rows are called, shown beside their numbers and in the list of rows to review.
+        What the rows are called, shown beside their numbers.
     confidence_level
         Where the slider starts, and what the verdict is about.
     comparison
@@ -159,7 +158,6 @@ def build_report(
         level,
         guarantee_at=calibration.guarantee,
         calibration=calibration,
-        matrix=matrix if plain else None,
         people=people,
         comparison=comparison,
         feature_names=None if feature_names is None else list(feature_names),
@@ -316,7 +314,6 @@ def _write(
     stated: bool = True,
     calibration: Calibration | None = None,
     comparison: Comparison | None = None,
-    matrix: Floats | None = None,
     people: dict[str, Any] | None = None,
     feature_names: list[str] | None = None,
 ) -> Path:
@@ -337,7 +334,7 @@ def _write(
     by_label, rules = [], () if calibration is None else calibration.rules
     if calibration is not None and by_class is not None:
         by_label = class_advice(calibration, class_intervals(by_class, classes, at), level)
-    ambiguity = candidate_facts(calibration, rows.candidates, matrix, rows.y)
+    ambiguity = candidate_facts(calibration, rows.candidates, rows.y)
     contents = {
         "title": title,
         "guarantee": [] if guarantee is None else _paragraphs(guarantee),
@@ -359,7 +356,6 @@ def _write(
         "comparison": None if comparison is None else row_comparison_facts(comparison),
         "ambiguity": ambiguity,
         "people": people,
-        "review": review_facts(source, swept, rows, level),
         "examples": example_facts(source, swept, rows, level, feature_names),
         "measurable": guarantee is not None and not (known or promise.truth),
         "settings": _settings(calibration, rows, level if stated else None)

@@ -92,7 +92,6 @@
     if (candidates) {
       bars("chart-candidates", candidates.names, candidates.counts, "candidates", "--c2", (_, canvas) =>
         canvas.setAttribute("aria-label", `Histogram of candidates per row: ${candidates.mean} on average, ${candidates.single} of rows have one.`));
-      if (candidates.gate) drawGate(candidates.gate);
     }
   }
 
@@ -203,34 +202,6 @@
         chart.options.plugins.marker = { x: promised, colour: colour("--c1") };
         canvas.setAttribute("aria-label", `Coverage by ${kind} with 95% intervals, numbers in the table beside; lowest: ${part.rows.reduce((a, b) => (a.cells[at][0] <= b.cells[at][0] ? a : b)).name}.`);
       },
-    );
-  }
-
-  function drawGate(gate) {
-    const line = { pointRadius: 0, borderWidth: 0, order: 2 };
-    const curve = gate.rate;
-    draw(
-      "chart-gate",
-      {
-        type: "line",
-        data: {
-          labels: curve.map((_, i) => i + 1),
-          datasets: [
-            { label: "is a candidate", data: curve, borderColor: colour("--c2"), backgroundColor: colour("--c2"), borderWidth: 2, pointRadius: 3.5, order: 0 },
-            { label: "lower end", data: gate.lower, ...line },
-            { label: "upper end", data: gate.upper, ...line, fill: "-1", backgroundColor: colour("--accent-soft") },
-            { label: "floor", data: gate.floor, pointRadius: 0, borderWidth: 1.5, borderDash: [6, 4], borderColor: colour("--c1"), order: 1 },
-          ],
-        },
-        options: {
-          scales: {
-            x: axis("the model's choice", { grid: { display: false } }),
-            y: axis("", { min: 0, max: 1, title: { display: false }, ticks: { callback: (v) => `${Math.round(100 * v)}%` } }),
-          },
-          plugins: { tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${percent(item.parsed.y)}` } } },
-        },
-      },
-      (_, canvas) => canvas.setAttribute("aria-label", `The model's first choice is a candidate in ${percent(curve[0])} of rows, the second in ${percent(curve[1])}, the last shown in ${percent(curve[curve.length - 1])}; the floor is ${percent(gate.floor[0])}.`),
     );
   }
 
