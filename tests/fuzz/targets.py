@@ -44,7 +44,6 @@ from setwise.storage.stored_arrays import read_arrays
 from setwise.streams.comparison_notes import read_note
 from setwise.tables import (
     from_annotators_long,
-    from_annotators_wide,
     from_answers_jsonl,
     from_label_studio,
     merge_labels,
@@ -349,11 +348,6 @@ def long_answers(path: Path) -> None:
     same_votes(found.votes, path)
 
 
-def wide_answers(path: Path) -> None:
-    found = from_annotators_wide(path, ids="task", missing="empty")
-    assert len(found.candidates) == len(found.ids) == len(found.votes)
-
-
 def checks(path: Path) -> None:
     ids = [f"r{i}" for i in range(6)]
     found, _ = read_verified(path, ids, NAMES, key="id")
@@ -559,7 +553,6 @@ _TEXT = (
 )
 _JSON = (b"{", b"}", b"[", b"]", b":", b",", b'"', b"null", b"true", b"1e400", b"-1", b"NaN", b'"\\ud800"', b"[[[[")
 _LONG = b"task,worker,label\n1,ann,cat\n1,bob,dog\n2,ann,007\n2,bob,7\n"
-_WIDE = b"task,ann,bob\n1,cat,dog\n2,,owl\n3,7,007\n"
 _LINES = (
     b'{"id": 1, "answers": ["cat", "cat", "dog"]}\n{"id": 2, "probabilities": {"cat": 0.7, "owl": 0.3}}\n'
     b'{"id": "a", "answers": null}\n'
@@ -611,7 +604,6 @@ TARGETS: dict[str, Target] = {
     "votes.csv": Target(voted, "v.csv", lambda: [made("v.csv", lambda p: write_votes(p, votes()))], words=_TEXT),
     "votes.parquet": Target(voted, "v.parquet", lambda: [made("v.parquet", lambda p: write_votes(p, votes()))]),
     "long answers": Target(long_answers, "v.csv", lambda: [_LONG], words=_TEXT),
-    "wide answers": Target(wide_answers, "v.csv", lambda: [_WIDE], words=_TEXT),
     "checks": Target(
         checks, "c.csv", lambda: [b"id,verified,drawn\nr0,cat,true\nr1,,false\nr2,owl,true\n"], words=_TEXT
     ),
