@@ -144,7 +144,7 @@ BROKEN = {
         r"a.jsonl: not utf-8 text: byte 21 .line 2. is 0xFF",
     ),
     "empty label": ("a.csv", "x,s\n1,a||b\n", "row 0 has an empty label between separators"),
-    "unknown escape": ("a.csv", "x,s\n1,a\n2,a\\d\n", r"row 1 has the label .* escapes=False"),
+    "unknown escape": ("a.csv", "x,s\n1,a\n2,a\\d\n", r"row 1 has the label .* write a backslash as"),
     "empty file": ("a.csv", "", "a.csv: holds no rows"),
     "JSON breaks off": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b"\n', "line 2 is not JSON"),
     "JSON of another kind": ("a.jsonl", '{"s": ["a"]}\n[1, 2]\n', "line 2 is not a JSON object"),

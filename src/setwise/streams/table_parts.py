@@ -177,6 +177,6 @@ def check_complete(parts: Sequence[TablePart], *outputs: Sequence[Path]) -> None
 
 def digest_of(described: Mapping[str, Any], source: TableFiles) -> str:
     """A digest of plain data and of how files are read, by which questions are compared."""
-    read = [source.format, source.delimiter, source.encoding, source.decimal]
+    read = [source.delimiter, source.encoding, source.decimal]
     asked = {**described, "reading": read, "setwise": __version__}
     return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()

@@ -22,7 +22,7 @@ from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.tables.arrow_types import plain_column
-from setwise.tables.label_notation import AS_PLAIN, TokenError, check_separator, decode_labels, match_classes
+from setwise.tables.label_notation import TokenError, check_separator, decode_labels, match_classes
 
 LABEL_FIELDS = ("label", "class", "name", "answer", "value")
 """Names of the label in objects that pair it with a number."""
@@ -49,18 +49,13 @@ def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bool
 
 @dataclass(frozen=True)
 class LabelReader:
-    """Reads the labels of columns: where these stand, how labels are written, and which there are.
-
-    `optional` says whether `escapes` is an argument of who reads them.
-    """
+    """Reads the labels of columns: where these stand, how labels are written, and which there are."""
 
     where: str
     first_row: int = 0
     separator: str = "|"
-    escapes: bool = True
     classes: Classes = None
     missing: Missing = "error"
-    optional: bool = False
 
     def sets(self, column: Any, *, encoded: bool = False) -> LabelSets:
         """Label sets from a column of lists, of delimited text, or of one label per row.
@@ -161,12 +156,11 @@ class LabelReader:
     def decode(self, pieces: Sequence[Any], codes: Ints, sizes: Ints) -> list[Any]:
         """Like `decode_labels`, with errors that name the first row with the wrong piece."""
         try:
-            return decode_labels(pieces, self.separator, self.classes, escapes=self.escapes)
+            return decode_labels(pieces, self.separator, self.classes)
         except TokenError as error:
             place = int(np.flatnonzero(codes == error.position)[0])
             row = self.first_row + int(np.searchsorted(np.cumsum(sizes), place, side="right"))
-            ways = [*error.remedies, AS_PLAIN] if error.remedies and self.optional else error.remedies
-            raise DataError(f"{self.where}: row {row} {error.problem}", *ways) from None
+            raise DataError(f"{self.where}: row {row} {error.problem}", *error.remedies) from None
 
     def _pieces_of(self, column: Any, *, encoded: bool = False) -> tuple[list[Any], Ints, Ints, Bools]:
         """The distinct labels of a column, a code per entry, the entries per row, and the rows without labels."""
@@ -180,7 +174,7 @@ class LabelReader:
             raise DataError(f"{self.where}: its lists hold {inner}, not labels; expected text or numbers.")
         labels, codes, sizes, absent = _flatten(array)
         if encoded:
-            labels = replace(self, escapes=True).decode(labels, codes, sizes)
+            labels = self.decode(labels, codes, sizes)
         elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
             problem = f"{self.where}: rows of {sizes[0]} zeros and ones look like a mask, but labels are expected"
             raise DataError(problem, "write the labels of a row as ant|cat", "make a column of each label")

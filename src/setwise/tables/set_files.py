@@ -49,7 +49,6 @@ def write_sets(
     carry: Mapping[str, Any] | None = None,
     column: str = "labels",
     separator: str = "|",
-    format: str | None = None,  # noqa: A002 - the word users expect
 ) -> None:
     """Writes label sets, and p-values if given; the file appears whole or not at all.
 
@@ -67,8 +66,6 @@ def write_sets(
         The name of the column of sets; the column `size` follows it.
     separator
         The character between labels in CSV and TSV.
-    format
-        The format, if the suffix does not show it.
 
     Examples
     --------
@@ -80,7 +77,7 @@ def write_sets(
     7,"cat|dog",2
     8,"",0
     """
-    with set_writer(path, column=column, separator=separator, format=format) as writer:
+    with set_writer(path, column=column, separator=separator) as writer:
         writer.append(sets, carry, p_values)
 
 
@@ -143,11 +140,10 @@ def set_writer(
     column: str = "labels",
     separator: str = "|",
     sizes: bool = True,
-    format: str | None = None,  # noqa: A002 - the word users expect
 ) -> Iterator[SetWriter]:
     """Opens a `SetWriter`; the file appears once all is written, and not at all if something fails."""
     target = Path(path)
-    form = sets_format(target, format)
+    form = sets_format(target)
     check_separator(separator)
     with replacing(target) as beside:
         writer = SetWriter(beside, form, column, separator, sizes)
@@ -157,9 +153,9 @@ def set_writer(
             writer.close()
 
 
-def sets_format(target: Path, given: str | None = None) -> str:
+def sets_format(target: Path) -> str:
     """The format in which sets are written to a file; an error if it cannot hold sets."""
-    form = output_format(target, given)
+    form = output_format(target)
     if form not in TABLES:
         raise DataError(f"{target}: rows are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     return form

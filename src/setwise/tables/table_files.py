@@ -62,7 +62,6 @@ class TableFiles:
     """Files that are read as one table, in order, and what is declared about them (None: as the files show)."""
 
     paths: tuple[Path, ...]
-    format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str | None = None
@@ -112,10 +111,10 @@ class TableFiles:
 
     def form(self, path: Path) -> str:
         """The format of one of the files, from its suffix or its first bytes."""
-        if self.format is None and _suffix(path) in _ARRAYS:
+        if _suffix(path) in _ARRAYS:
             raise DataError(f"{self.where(path)}: holds arrays, not a table with columns", _CONVERT)
-        if self.format is not None or _suffix(path) in _SUFFIXES:
-            return format_of(path, self.format)
+        if _suffix(path) in _SUFFIXES:
+            return _SUFFIXES[_suffix(path)]
         start = first_bytes(path).removeprefix(codecs.BOM_UTF8).lstrip()
         return next((form for mark, form in _CONTENT.items() if start.startswith(mark)), "csv")
 
@@ -165,27 +164,20 @@ class _Held:
     """A handle: when it is collected, its temporary file is removed."""
 
 
-def format_of(path: Path, given: str | None = None) -> str:
+def format_of(path: Path) -> str:
     """The format of a file by its name: csv, tsv, jsonl, json, parquet, arrow or xlsx."""
-    if given is not None:
-        if given not in _SUFFIXES.values():
-            raise ValueError(
-                f"format: {given!r} is not known; use one of {', '.join(sorted(set(_SUFFIXES.values())))}."
-            )
-        return given
     suffix = _suffix(path)
     if suffix not in _SUFFIXES:
         raise DataError(
             f"{path}: {f'the suffix {suffix}' if suffix else 'a name without suffix'} shows no known format",
-            Remedy("format", "csv", "or another"),
             "rename the file to .csv, .parquet or another known format",
         )
     return _SUFFIXES[suffix]
 
 
-def output_format(target: Path, given: str | None = None) -> str:
+def output_format(target: Path) -> str:
     """The format in which to write a file; refuses a name such as a.csv.gz, which readers would unpack."""
-    form = format_of(target, given)
+    form = format_of(target)
     if without_compression(target) != target:
         raise DataError(f"{target}: tables are written without compression; leave out {target.suffix}.")
     return form
