@@ -125,7 +125,9 @@ def supermodels(seeds: int) -> list[dict[str, Any]]:
             start = time.perf_counter()
             model = train_supermodel(data.X[train], data.y[train], shift=shift, scale=scale, random_state=seed)
             seconds = time.perf_counter() - start
-            sets = contaminate(data.y[train], InstanceDependent(model, data.X[train]), random_state=seed)
+            sets = contaminate(
+                data.y[train], InstanceDependent(model.predict_proba(data.X[train])), random_state=seed
+            )
             runs.append(
                 {
                     "seed": seed,

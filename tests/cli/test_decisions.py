@@ -264,7 +264,7 @@ MISTAKES = {
         "--verified: model has the verified labels that it was calibrated with; leave out --verified",
     ),
     "folds and new rows": (("crossed", "new.csv"), "decides the rows that it was fitted on, in their order"),
-    "folds alone": (("crossed",), "give the FILE that it was fitted on, with --verified"),
+    "a model alone": (("crossed",), "crossed: name the FILE with the rows to decide"),
     "folds without checks": (
         ("crossed", "old.csv"),
         "needs verified labels, to see how often proposals are wrong; use --verified",

@@ -342,10 +342,7 @@ def _find_files(source: str | os.PathLike[str]) -> list[Path]:
         return _inside(path)
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
-    pattern = path.relative_to(path.anchor)
-    found = [one for one in sorted(Path(path.anchor).glob(str(pattern))) if not one.is_dir()]
-    if not any(part[0] == "." and glob.has_magic(part) for part in pattern.parts):  # hidden files as in a shell
-        found = [one for one in found if not any(p[0] == "." and p not in pattern.parts for p in one.parts)]
+    found = [one for one in map(Path, sorted(glob.glob(str(path), recursive=True))) if not one.is_dir()]  # noqa: PTH207
     if not found:
         raise FileNotFoundError(f"{path}: no file has such a name.")
     return found
