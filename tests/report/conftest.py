@@ -90,8 +90,6 @@ def hostile_report(tmp_path_factory):
         y=y[60:],
         candidates=candidates[60:],
         votes=hostile_votes(candidates),
-        features=P[60:],
-        feature_names=HOSTILE_CLASSES,
         by=y[60:],
         title=HOSTILE,
         settings={HOSTILE: HOSTILE},

@@ -143,9 +143,6 @@ def _of_model(
     by = request.by or saved.category_column(model)
     options = _read_known(replace(request, by=by), model.classes_, options)
     options["settings"] = {"model": path.name, "data": request.source.name}
-    names = loading.columns or list(getattr(model, "feature_names_in_", []))
-    if names and len(names) == X.shape[1]:
-        options["feature_names"] = names
     if image:
         options["images"] = X.reshape(len(X), *_shape(image, X.shape[1]))
     with saved.no_name_warnings():

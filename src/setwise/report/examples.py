@@ -18,13 +18,10 @@ from setwise.scores import Nodes
 
 _EACH = 12  # examples of each kind
 _LABELS = 40  # labels of an example that are listed
-_FEATURES = 6
 _SIDE = 96  # pixels; larger images are made smaller
 
 
-def example_facts(
-    source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction, feature_names: list[str] | None = None
-) -> list[dict[str, Any]]:
+def example_facts(source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction) -> list[dict[str, Any]]:
     """One dictionary per example."""
     shown = _choose_rows(sweep, sweep.levels.index(level))
     entries, p_values = source.entries(shown), source.p_values(shown)
@@ -65,9 +62,6 @@ def example_facts(
             fact["nodes"] = f"confidence {float(level):.12g}: {', '.join(map(str, nodes[i])) or 'no node'}"
         if rows.images is not None:
             fact["image"] = png(rows.images[row])
-        elif rows.features is not None:
-            fact["features"] = _features(rows.features[[row]], feature_names)  # also of sparse arrays
-            fact["more_features"] = max(int(np.prod(rows.features.shape[1:])) - _FEATURES, 0)
         facts.append(fact)
     return facts
 
@@ -112,12 +106,3 @@ def _choose_rows(sweep: Sweep, at: int) -> Ints:
 
 def _some(rng: np.random.Generator, rows: Ints) -> Ints:
     return rows if len(rows) <= _EACH else np.sort(rng.choice(rows, _EACH, replace=False))
-
-
-def _features(row: Any, names: list[str] | None) -> list[dict[str, str]]:
-    values = np.ravel(row.toarray() if hasattr(row, "toarray") else row).tolist()[:_FEATURES]
-    titles = names or [f"feature {i}" for i in range(len(values))]
-    return [
-        {"name": str(title), "value": f"{value:.4g}" if isinstance(value, float) else str(value)}
-        for title, value in zip(titles, values, strict=False)
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -37,7 +37,6 @@ from setwise.report.html_pages import fill_page, read_part
 from setwise.report.label_entry_levels import EntrySource, Given, Scored, Sweep, Valued, grid, sweep
 from setwise.report.level_facts import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
-from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.subgroups import class_intervals, subgroup_facts
 from setwise.report.verdict import guarantees, promise_of
 from setwise.storage.atomic_files import replacing
@@ -54,8 +53,6 @@ def build_report(
     y: Column = None,
     candidates: Candidates = None,
     votes: Votes | None = None,
-    features: Features | None = None,
-    feature_names: Iterable[str] | None = None,
     images: Any = None,
     by: Column = None,
     groups: Column = None,
@@ -84,8 +81,8 @@ def build_report(
     votes
         Votes on other rows, such as those that the model learned from, for a section on the annotators. Votes in
         place of candidates have one too.
-    features, feature_names, images
-        What to show of an example: its first features, or its image, (rows, height, width) or (…, 3).
+    images
+        What to show of an example: (rows, height, width) or (…, 3).
     by
         A category per row: coverage is shown by category. Needed where the calibration is by category.
     groups
@@ -129,7 +126,6 @@ def build_report(
         calibration.vocabulary,
         y=y,
         candidates=candidates,
-        features=features,
         images=images,
         by=by,
         groups=groups_of_new_rows(groups, len(matrix), calibrated=grouped),
@@ -160,7 +156,6 @@ def build_report(
         calibration=calibration,
         people=people,
         comparison=comparison,
-        feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
 
@@ -175,8 +170,6 @@ def report_sets(
     by: Column = None,
     groups: Column = None,
     p_values: ProbabilityRows | None = None,
-    features: Features | None = None,
-    feature_names: Iterable[str] | None = None,
     images: Any = None,
     ids: Column = None,
     guarantee: GuaranteeAt | None = None,
@@ -210,7 +203,6 @@ def report_sets(
         candidates=candidates,
         by=by,
         groups=groups,
-        features=features,
         images=images,
         ids=ids,
     )
@@ -233,7 +225,6 @@ def report_sets(
         stated=stated,
         people=people,
         comparison=comparison,
-        feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
 
@@ -248,7 +239,7 @@ def report_model(
 ) -> Path:
     """Writes a report on the sets that a fitted `ConformalClassifier` or `CrossConformalClassifier` gives rows X.
 
-    Options as in `build_report`; the confidence level is the model's unless given, and features are those of X.
+    Options as in `build_report`; the confidence level is the model's unless given.
     Nothing is guaranteed for rows that the model learned from or was calibrated on. It looks for them and warns,
     unless ``comparison`` says what is known of the rows.
     """
@@ -257,10 +248,7 @@ def report_model(
     check_is_fitted(model, "calibration_")
     check_row_names(X=X, y=y, candidates=candidates, by=options.get("by"))
     used = None if "comparison" in options else model.used_rows_.warn_if_used(X)
-    names = getattr(X, "columns", getattr(model, "feature_names_in_", None))
     shown: dict[str, Any] = {"confidence_level": model.confidence_level, "y": y, "candidates": candidates}
-    if "images" not in options and getattr(X, "ndim", 1) == 2:
-        shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
     asked, matrix = model.calibration_, model.predict_conformed(X)
     pooled, grouped = len(asked.parts) > 1, any(part.evidence.group is not None for part in asked.parts)
@@ -315,7 +303,6 @@ def _write(
     calibration: Calibration | None = None,
     comparison: Comparison | None = None,
     people: dict[str, Any] | None = None,
-    feature_names: list[str] | None = None,
 ) -> Path:
     """Puts the parts of the page together and writes the file, which appears whole or not at all."""
     classes, at = rows.vocabulary.classes, swept.levels.index(level)
@@ -353,10 +340,10 @@ def _write(
         "class_advice": by_label,
         "promised_by_class": any(np.ndim(rule.threshold(level)) for rule in rules),
         "promised_by_category": calibration is not None and calibration.categories is not None,
-        "comparison": None if comparison is None else row_comparison_facts(comparison),
+        "comparison": comparison,
         "ambiguity": ambiguity,
         "people": people,
-        "examples": example_facts(source, swept, rows, level, feature_names),
+        "examples": example_facts(source, swept, rows, level),
         "measurable": guarantee is not None and not (known or promise.truth),
         "settings": _settings(calibration, rows, level if stated else None)
         | {str(k): str(v) for k, v in settings.items()},
