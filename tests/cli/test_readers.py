@@ -78,7 +78,6 @@ READ = {  # what is read as if nothing were unusual
 NUMBERS = "the numbers beside the labels are left out; each label with a number above 0 is a candidate"
 DOUBTED = {  # what is read, with a warning
     "objects.jsonl": (jsonl(lambda labels: dict.fromkeys(labels, 0.5)), NUMBERS),
-    "proposals.jsonl": (jsonl(lambda labels: [{"label": label, "prob": 0.5} for label in labels]), NUMBERS),
     "objects.csv": (text(cell=quoted(lambda labels: repr(dict.fromkeys(labels, 0.5)))), NUMBERS),
     "id.csv": (text(id=lambda i: 7 * i), "the column 'id' has another value in every row"),
     "index.csv": (text(**{"Unnamed: 0": int}), "use --ignore 'Unnamed: 0' to keep it out of the features"),

@@ -251,20 +251,6 @@ def test_examples_are_the_rows_they_name(small, tmp_path):
         assert f"<strong>{y[row]}</strong>" in block
 
 
-def test_examples_of_sets_that_are_nodes_name_these(small, tmp_path):
-    _, P, y, _ = small
-    tree = {"low": [0, 1], "high": [2, 3, 4], "any": ["low", "high"]}
-    calibration = setwise.conformalize(P, y, conformity_score=setwise.Nodes(tree))
-    text = build_report(tmp_path / "r.html", calibration, P, y=y).read_text(encoding="utf-8")
-    nodes = calibration.predict_set(P, 0.9).to_nodes(tree).to_lists()
-    blocks = re.findall(r'<tr role="row" data-sizes.*?</tr>', text, re.DOTALL)
-    assert len(blocks) > 20
-    assert "confidence 0.9: high" in text
-    for block in blocks:
-        row = int(re.search(r"row (\d+)</span>", block).group(1))
-        assert f"confidence 0.9: {nodes[row][0]}</p>" in block
-
-
 def test_by_category_weights_and_groups_are_reported(rng, tmp_path):
     P = simplex(rng, 300, 4)
     y = labels_from(rng, P)

@@ -168,7 +168,7 @@ BROKEN = {
     "Parquet called text": ("a.csv", b"PAR1 and more", "is parquet, not text; rename it to .parquet"),
     "a list that breaks off": ("a.csv", "x;s\n1;['a']\n2;['a' b]\n", r"row 1 is .\['a' b\]., which is not a list"),
     "objects of text": ("a.jsonl", '{"s": {"a": "much"}}\n', "expected labels, or objects with a number per label"),
-    "lists of objects": ("a.jsonl", '{"s": [{"p": 1}]}\n', "objects with a field 'label'"),
+    "lists of objects": ("a.jsonl", '{"s": [{"p": 1}]}\n', "its lists hold struct<p: int64>, not labels"),
     "a JSON array of numbers": ("a.json", "[1, 2]", "entry 0 is not a JSON object"),
 }
 

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Ints
-from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN
 from setwise.report.html_pages import data_address
-from setwise.report.label_entry_levels import EntrySource, Scored, Sweep
+from setwise.report.label_entry_levels import EntrySource, Sweep
 from setwise.report.reported_rows import Rows
-from setwise.scores import Nodes
 
 _EACH = 12  # examples of each kind
 _LABELS = 40  # labels of an example that are listed
@@ -26,11 +24,6 @@ def example_facts(source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction
     shown = _choose_rows(sweep, sweep.levels.index(level))
     entries, p_values = source.entries(shown), source.p_values(shown)
     names = [str(label) for label in rows.vocabulary.classes.tolist()]
-    score = source.calibration.conformity_score if isinstance(source, Scored) else None
-    nodes: list[list[Any]] = []
-    if isinstance(score, Nodes):
-        sets = LabelSets.from_mask(entries <= sweep.levels.index(level), rows.vocabulary)
-        nodes = sets.to_nodes(score.tree, score.at_most).to_lists()
     facts = []
     for i, row in enumerate(shown.tolist()):
         values = None if p_values is None else p_values[i]
@@ -58,8 +51,6 @@ def example_facts(source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction
             "candidates": None if rows.candidates is None else [names[k] for k in own[:_LABELS]],
             "more_candidates": max(len(own) - _LABELS, 0),
         }
-        if nodes:
-            fact["nodes"] = f"confidence {float(level):.12g}: {', '.join(map(str, nodes[i])) or 'no node'}"
         if rows.images is not None:
             fact["image"] = png(rows.images[row])
         facts.append(fact)
