@@ -99,7 +99,7 @@ def tables(folder: Path) -> list[dict[str, Any]]:
     found.append(figure("the same in batches, file read twice", batches, None, "reading it whole", seconds))
     sets = read_table(path, candidates="answers").candidates
     assert sets is not None
-    for suffix in ("csv", "jsonl", "parquet", "npz"):
+    for suffix in ("csv", "jsonl", "parquet"):
         out = folder / f"sets.{suffix}"
         seconds = best(lambda out=out: write_sets(out, sets), 2)
         found.append(figure(f"write 1,000,000 sets as {suffix}", seconds, None, reference, loop))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Floats, Ints
+from setwise._arrays import Ints
 from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
 from setwise.report.label_entry_levels import DELTA, Sweep
@@ -131,11 +131,6 @@ def tidy(value: float) -> float | None:
     """A number for a chart: six digits, and None where there is none."""
     number = float(value)
     return float(f"{number:.6g}") if math.isfinite(number) else None
-
-
-def tidy_all(values: Sequence[float] | Floats) -> list[float | None]:
-    """Several of them."""
-    return [tidy(value) for value in values]
 
 
 def _bracket(calibration: Calibration, level: Fraction) -> tuple[float, float] | None:
