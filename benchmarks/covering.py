@@ -62,7 +62,11 @@ def contaminated(contamination, X, y, supermodel, seed):
     """Candidate sets for images, as in the paper."""
     if contamination == "precise":
         return LabelSets.from_labels(y, classes=range(10))
-    how = InstanceDependent(supermodel, X) if contamination == "instance" else Random(p=float(contamination[7:]))
+    how = (
+        InstanceDependent(supermodel.predict_proba(X))
+        if contamination == "instance"
+        else Random(p=float(contamination[7:]))
+    )
     return contaminate(y, how, n_classes=10, random_state=seed)
 
 

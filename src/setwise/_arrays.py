@@ -77,18 +77,6 @@ def compress(mask: Bools) -> tuple[Ints, Ints]:
     return indptr.cumsum(), np.concatenate(indices)
 
 
-def sizes_between(bounds: Ints, entries: int) -> Ints:
-    """How many entries each row has, from its bounds (`indptr`); a ValueError if they are not valid bounds.
-
-    Bounds are compared before they are subtracted, because differences of damaged bounds may wrap around.
-    """
-    rises = bounds.ndim == 1 and bounds.dtype.kind in "iu" and bool((bounds[1:] >= bounds[:-1]).all())
-    if not rises or len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != entries:
-        raise ValueError(f"does not describe {entries} indices; it must rise from 0 to that")
-    whole: Ints = bounds.astype(np.int64)
-    return whole[1:] - whole[:-1]
-
-
 def check_sizes(sizes: Ints, entries: int) -> None:
     """Refuses row sizes that do not add up to the number of entries."""
     counts = sizes.ndim == 1 and sizes.dtype.kind in "iu" and bool(((sizes >= 0) & (sizes <= entries)).all())

@@ -303,16 +303,12 @@ def marks(line):
     [
         ("setwise fi", ["fit"]),
         ("setwise fit votes.parquet --cr", ["--cross"]),
-        ("setwise fit votes.parquet --by wa", ["ward"]),
-        ("setwise fit votes.parquet --candidates a", ["answers"]),
-        ("setwise fit nothing.csv --by w", []),
         ("setwise fit votes.parquet --assume u", ["uniform"]),
         ("setwise fit votes.parquet --strategy mix", ["mixture", "mixture:0.5"]),
         ("setwise conformalize --assume c", ["class"]),
-        ("setwise predict model new.csv --by wa", ["ward"]),
     ],
 )
-def test_options_words_and_columns_are_completed(here, monkeypatch, capsys, line, offered):
+def test_options_and_words_are_completed(here, monkeypatch, capsys, line, offered):
     for name, value in marks(line).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit):
@@ -323,9 +319,9 @@ def test_options_words_and_columns_are_completed(here, monkeypatch, capsys, line
 
 def test_the_shell_asks_the_program(here):
     program = "import sys; sys.argv[0] = 'setwise'; from setwise.cli import main; main()"
-    asked = {**os.environ, **marks("setwise fit votes.parquet --by wa")}
+    asked = {**os.environ, **marks("setwise fit votes.parquet --assume u")}
     done = subprocess.run([sys.executable, "-c", program], env=asked, capture_output=True, text=True, check=False)
-    assert (done.stdout.split(), done.stderr) == (["ward"], "")
+    assert (done.stdout.split(), done.stderr) == (["uniform"], "")
 
 
 SHELLS = {  # what the script begins with, and where it is put
@@ -536,7 +532,6 @@ def test_right_and_empty_need_what_they_are_about(several, capsys):
     assert "several labels may be right; use --right all" in failure(capsys, *CALIBRATE, *files, "--empty", "drop")
     asked = ("evaluate", "shown.csv", "--right", "all")
     assert "--right: counts labels of --truth" in failure(capsys, *asked, "--candidates", "shown")
-    assert "--right: counts" in failure(capsys, *asked, "--truth", "shown", "--report", "page.html")
 
 
 def test_agreement_on_classes_in_order_counts_distances(tmp_path, monkeypatch, capsys):

@@ -226,10 +226,9 @@ def test_the_demo_shows_what_votes_and_checks_buy_and_writes_what_it_made(here, 
     assert run(["evaluate", "demo/sets.csv", "--truth", "digit", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["coverage"] == best["coverage"]
     for command in demo_commands(Path("demo")):
-        quicker = ["--learner", "em", "--report", "own.html"] if command.startswith("setwise fit") else []
+        quicker = ["--learner", "em"] if command.startswith("setwise fit") else []
         assert run([*command.split()[1:], *quicker, "--quiet"]) == 0, capsys.readouterr().err
     assert len(read_sets(here / "demo" / "own.csv")) == 497
-    assert "780 answers on 260 rows by 8 annotators" in (here / "own.html").read_text(encoding="utf-8")
 
 
 def test_benchmark_sets_are_listed(capsys):

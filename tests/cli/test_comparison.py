@@ -74,12 +74,11 @@ def test_evaluate_and_report_know_what_predict_found(folder, monkeypatch, capsys
         arguments = [word.format(name) for word in CASES["model"]]
         run(["predict", *arguments, "--out", "e.csv", "--force"])
         capsys.readouterr()
-        assert run(["evaluate", "e.csv", "--truth", "truth", "--report", f"{name}.html", "--json"]) == 0
+        assert run(["evaluate", "e.csv", "--truth", "truth", "--json"]) == 0
         said = capsys.readouterr()
         assert ("comparison" in json.loads(said.out)) == refuted == (SAID in said.err)
-        assert run(["report", "e.csv", "--truth", "truth", "--out", f"{name}2.html", "--force"]) == 0
-        for page in (f"{name}.html", f"{name}2.html"):
-            assert (SAID in (folder / page).read_text(encoding="utf-8")) == refuted
+        assert run(["report", "e.csv", "--truth", "truth", "--out", f"{name}.html", "--force"]) == 0
+        assert (SAID in (folder / f"{name}.html").read_text(encoding="utf-8")) == refuted
     (folder / "e.csv.differs.json").write_text("{}")
     assert run(["evaluate", "e.csv", "--truth", "truth"]) == 2
     assert "e.csv.differs.json: is not what `setwise predict` wrote" in capsys.readouterr().err
@@ -93,7 +92,6 @@ def test_the_report_compares_and_promises_nothing_where_rows_differ(folder, case
         setwise("report", *arguments, "--truth", "truth", "--out", f"{case}-{name}.html", "--force", folder=folder)
         page = (folder / f"{case}-{name}.html").read_text(encoding="utf-8")
         assert '<h2 id="comparison">' in page
-        assert '<polyline points="0,120 ' in page
         assert ("These rows differ from the calibration rows" in page) == refuted
         assert ("Contradicted" in page) == refuted
 

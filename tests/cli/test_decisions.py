@@ -156,15 +156,6 @@ def test_the_rows_of_the_fit_are_decided_accepted_reviewed_checked_or_learned_fr
     assert "70 rows were verified or reviewed before" in said
 
 
-def test_without_a_file_the_calibration_rows_are_known_by_their_numbers(here):
-    told, accepted, review = decided("model", "--max-error", "0.1", to=here)
-    _, named, more = decided("model", "old.csv", "--max-error", "0.1", to=here)
-    ids = world(N, 0)[0]
-    assert [ids[row["row"]] for row in accepted] == [row["id"] for row in named]
-    assert [ids[row["row"]] for row in review] == [row["id"] for row in more[: len(review)]]
-    assert told["rows"] == N // 2
-
-
 def test_a_cross_conformal_model_decides_every_row_and_takes_the_checks_here(here):
     checks = ("--verified", "checks.parquet", "--key", "id", "--max-error", "0.1")
     told, accepted, review = decided("crossed", "old.csv", *checks, to=here)
@@ -179,8 +170,6 @@ def test_a_calibration_knows_its_own_rows_by_their_probabilities(here):
     assert (told["checked"], told["rows"]) == (70, N)
     assert len(accepted) + len(review) == N - 70
     assert "same source" not in told["guarantee"]["text"]
-    alone, *_ = decided("model.cal", to=here)
-    assert (alone["accepted"], alone["rows"]) == (told["accepted"], N)
     told, accepted, review = decided("model.cal", "--probabilities", "new-scores.csv", to=here)
     assert (told["checked"], len(accepted) + len(review)) == (0, M)
     assert "new rows come from the same source" in told["guarantee"]["text"]
@@ -275,7 +264,7 @@ MISTAKES = {
         "--verified: model has the verified labels that it was calibrated with; leave out --verified",
     ),
     "folds and new rows": (("crossed", "new.csv"), "decides the rows that it was fitted on, in their order"),
-    "folds alone": (("crossed",), "give the FILE that it was fitted on, with --verified"),
+    "a model alone": (("crossed",), "crossed: name the FILE with the rows to decide"),
     "folds without checks": (
         ("crossed", "old.csv"),
         "needs verified labels, to see how often proposals are wrong; use --verified",
@@ -457,7 +446,7 @@ def test_a_report_on_a_triage_stands_beside_its_files(here):
 
 def test_a_point_of_the_curve_is_chosen_after_it_was_seen(here, capsys):
     of_votes = ("old.csv", "--votes", "votes.csv", "--item", "item", "--annotator", "who", *CHECKS)
-    for arguments in (of_votes, ("model.cal",)):
+    for arguments in (of_votes, ("model.cal", "--probabilities", "old-scores.csv")):
         first, *_ = decided(*arguments, "--max-error", "0.05", to=here)
         chosen, accepted, _ = decided(*arguments, "--choose", "0.1", to=here)
         fixed, *_ = decided(*arguments, "--max-error", "0.1", to=here)
@@ -465,7 +454,7 @@ def test_a_point_of_the_curve_is_chosen_after_it_was_seen(here, capsys):
         assert first["rows"] == chosen["rows"]
         assert len(accepted) == chosen["accepted"] <= fixed["accepted"]
     out = ("--out", here / "a.csv", "--review", here / "b.csv", "--force")
-    assert "choose one of 0.01, 0.02" in failure(capsys, "triage", "model.cal", "--choose", "0.07", *out)
+    assert "choose one of 0.01, 0.02" in failure(capsys, "triage", *arguments, "--choose", "0.07", *out)
 
 
 @pytest.mark.parametrize("crossed", [False, True])

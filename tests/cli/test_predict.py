@@ -48,10 +48,8 @@ def test_groups_widen_the_interval_of_coverage_in_evaluate_and_report(tmp_path, 
     options = ("evaluate", "sets.csv", "--truth", "truth", "--groups", "patient")
     low, high = json_of(capsys, *options)["coverage_interval"]
     assert low < alone[0] < alone[1] < high
-    assert json_of(capsys, *options, "--report", "one.html")["coverage_interval"] == [low, high]
-    json_of(capsys, "report", "sets.csv", "--truth", "truth", "--groups", "patient", "--out", "two.html")
-    for page in ("one.html", "two.html"):
-        assert f"{low:.1%} to {high:.1%}" in Path(page).read_text("utf-8")
+    json_of(capsys, "report", "sets.csv", "--truth", "truth", "--groups", "patient", "--out", "page.html")
+    assert f"{low:.1%} to {high:.1%}" in Path("page.html").read_text("utf-8")
     Path("few.csv").write_text("\n".join(["labels,truth,patient", *rows[:60]]) + "\n")
     assert run(["evaluate", "few.csv", "--truth", "truth", "--groups", "patient"]) == 0
     assert "no interval from fewer than 20 groups" in capsys.readouterr().out

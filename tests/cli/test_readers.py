@@ -78,7 +78,6 @@ READ = {  # what is read as if nothing were unusual
 NUMBERS = "the numbers beside the labels are left out; each label with a number above 0 is a candidate"
 DOUBTED = {  # what is read, with a warning
     "objects.jsonl": (jsonl(lambda labels: dict.fromkeys(labels, 0.5)), NUMBERS),
-    "proposals.jsonl": (jsonl(lambda labels: [{"label": label, "prob": 0.5} for label in labels]), NUMBERS),
     "objects.csv": (text(cell=quoted(lambda labels: repr(dict.fromkeys(labels, 0.5)))), NUMBERS),
     "id.csv": (text(id=lambda i: 7 * i), "the column 'id' has another value in every row"),
     "index.csv": (text(**{"Unnamed: 0": int}), "use --ignore 'Unnamed: 0' to keep it out of the features"),
@@ -244,10 +243,6 @@ def test_tables_are_joined_by_a_key_in_every_command(joined, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["n"] == found["n_truth"] == N
     assert found["coverage"] > 0.8
-    contaminate = ("contaminate", "answers.csv", "--truth", "checked", "--probabilities", "p.csv", "--key", "id")
-    assert run([*contaminate, "--candidates", "mixed", "--out", "mixed.csv", "-q"]) == 0
-    mixed = pd.read_csv("mixed.csv")
-    assert all(label in sets.split("|") for label, sets in zip(mixed["checked"], mixed["mixed"], strict=True))
 
 
 def test_rows_in_are_rows_out_or_an_error(joined, capsys):
@@ -261,20 +256,15 @@ def test_rows_in_are_rows_out_or_an_error(joined, capsys):
             "conformalize", "--probabilities", "p.csv", "--ignore", "id", "--labels", "fewer.csv", "--candidates",
             "answers", "--out", "c.cal",
         ),
-        "contaminate": (
-            "contaminate", "fewer.csv", "--truth", "checked", "--probabilities", "p.csv", "--out", "o.csv",
-        ),
     }  # fmt: skip
     for arguments in commands.values():
         line = failure(capsys, *arguments)
         assert re.search(r"\d+ rows for \d+ rows of .*; use --key … to match them", line)
-        if arguments[0] != "contaminate":  # there it is the other way round: each row finds its probabilities
-            assert "no row with id = " in failure(capsys, *arguments, "--key", "id")
-    contaminate = ("contaminate", "fewer.csv", "--truth", "checked", "--out", "o.csv", "--force")
-    for arguments in (contaminate, ("evaluate", "own.csv", "--truth", "w")):
-        assert "is not given; leave out --key" in failure(capsys, *arguments, "--key", "id")
-    pd.read_csv("p.csv").drop(columns="id").to_csv("nameless.csv", index=False)
-    line = failure(capsys, *contaminate, "--probabilities", "nameless.csv", "--key", "id")
+        assert "no row with id = " in failure(capsys, *arguments, "--key", "id")
+    line = failure(capsys, "evaluate", "own.csv", "--truth", "w", "--key", "id")
+    assert "is not given; leave out --key" in line
+    pd.read_csv("fewer.csv").drop(columns="id").to_csv("nameless.csv", index=False)
+    line = failure(capsys, *commands["fit"], "--labels", "nameless.csv", "--key", "id")
     assert "nameless.csv: there is no column 'id'" in line
     lines_in = (joined / "calls.csv").read_text().splitlines()
     (joined / "gaps.csv").write_text("\n\n".join(lines_in))
@@ -382,7 +372,7 @@ def test_every_command_that_reads_tables_is_told_how_text_is_written():
     assert {name for name, found in offered.items() if "--encoding" in found} == READERS
     for name in READERS:
         assert {"--delimiter", "--encoding", "--decimal"} <= offered[name]
-    joins = {name for name, found in offered.items() if found & {"--labels", "--votes"}} | {"contaminate"}
+    joins = {name for name, found in offered.items() if found & {"--labels", "--votes"}}
     assert all("--key" in offered[name] for name in joins)
 
 

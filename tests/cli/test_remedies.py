@@ -249,7 +249,6 @@ FILES = {  # what is in the file, and how it is read
     "text": (table_text(colour=lambda i: "red" if i % 3 else "blue").encode(), READ),
     "an identifier in text": (table_text(row=lambda i: f"r{i}").encode(), READ),
     "a gap": (table_text(gap=lambda i: i % 7 or "").encode(), READ),
-    "an old file": (table_text().encode(), (*READ, "--report", "r.html")),
 }
 MEANT = {"--ignore": "colour", "--features": "w"}  # what a user of these tables means by …
 
@@ -266,8 +265,6 @@ def test_what_a_message_suggests_is_done_to_the_letter_and_the_message_is_gone(t
     monkeypatch.chdir(tmp_path)
     content, options = FILES[case]
     (tmp_path / "own.csv").write_bytes(content)
-    if case == "an old file":
-        (tmp_path / "r.html").touch()
     arguments = ["fit", "own.csv", *options]
     status = run(arguments)
     said = capsys.readouterr().err
@@ -293,7 +290,7 @@ def test_each_remedy_of_the_readers_is_followed_somewhere_above():
     named = {call.args[0].value for call in calls}
     assert named == {
         "annotator", "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding",
-        "escapes", "features", "format", "from_name", "impute", "item", "key", "label", "pattern", "rows",
+        "features", "from_name", "impute", "item", "key", "label", "pattern", "rows",
         "separator", "verified", "weight",
     }  # fmt: skip
     options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
@@ -407,10 +404,6 @@ NO_OPTION = {
         (*FIT, *PLAIN, "--conformity-score", "best"),
         "'best' is not known; use one of lac, ties, aps, raps, saps, margin, rps.",
     ),
-    "arrays for a table": (
-        ("conformalize", "--probabilities", "p.npz", *CAL[3:], "answers"),
-        "convert it to .parquet",
-    ),
 }
 
 
@@ -419,7 +412,6 @@ def test_advice_that_the_command_has_no_option_for_is_left_out(here, capsys, mis
     write(here / "few.csv", {"wren": [0.5] * N, "owl": [0.5] * N})
     (here / "odd.csv").write_text("answers\na\\x|b\n")
     (here / "words.csv").write_text("x,y,z\nmuch,1,2\n")
-    np.savez(here / "p.npz", X=np.ones((N, 4)))
     arguments, message = NO_OPTION[mistake]
     if arguments[0] == "predict":
         assert run([*FIT, *PLAIN, "--quiet"]) == 0

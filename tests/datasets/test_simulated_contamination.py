@@ -68,19 +68,6 @@ def test_instance_dependent_inclusion_follows_the_papers_equation(rng):
     assert mask[:, wrong[expected.argmax()]].all()
 
 
-def test_a_model_may_stand_for_its_probabilities(rng):
-    class Model:
-        def predict_proba(self, X):
-            return X
-
-    p = simplex(rng, 50, 4)
-    y = rng.integers(4, size=50)
-    by_model = contaminate(y, InstanceDependent(Model(), X=p), 4, random_state=0)
-    assert by_model == contaminate(y, InstanceDependent(p), 4, random_state=0)
-    with pytest.raises(ValueError, match="without rows to ask"):
-        contaminate(y, InstanceDependent(Model()), 4)
-
-
 def test_a_model_that_excludes_every_wrong_label_adds_one_at_random():
     p = np.eye(4)[np.zeros(400, dtype=int)]
     sets = contaminate(np.zeros(400, dtype=int), InstanceDependent(p), 4, random_state=0)
@@ -110,18 +97,15 @@ def test_a_matrix_that_is_none_of_inclusion_probabilities_is_refused(matrix, say
         contaminate([0, 1, 2], ClassConditional(matrix), n_classes=3)
 
 
-def test_adversarial_sets_hold_what_the_model_likes_best_or_least(rng):
+def test_adversarial_sets_hold_what_the_model_likes_best(rng):
     p = simplex(rng, 200, 6)
     y = rng.integers(6, size=200)
     wrong = p.copy()
     wrong[np.arange(200), y] = np.nan
-    best, least = np.nanargmax(wrong, axis=1), np.nanargmin(wrong, axis=1)
-    confused = contaminate(y, Adversarial(p), random_state=0)
-    inflated = contaminate(y, Adversarial(p, aim="inflate", added=2), random_state=0)
-    assert confused.contains(best).all()
-    assert inflated.contains(least).all()
-    assert (confused.sizes == 2).all()
-    assert (inflated.sizes == 3).all()
+    for added in (1, 2):
+        confused = contaminate(y, Adversarial(p, added=added), random_state=0)
+        assert confused.contains(np.nanargmax(wrong, axis=1)).all()
+        assert (confused.sizes == added + 1).all()
     with pytest.raises(ValueError, match="at most all"):
         contaminate(y, Adversarial(p, added=6))
 

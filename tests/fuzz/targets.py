@@ -40,10 +40,10 @@ from setwise.labels.trees import leaves_below
 from setwise.learn import PartialLabelClassifier
 from setwise.report.html_pages import embedded_picture
 from setwise.storage.container import read_container
+from setwise.storage.stored_arrays import read_arrays
 from setwise.streams.comparison_notes import read_note
 from setwise.tables import (
     from_annotators_long,
-    from_annotators_wide,
     from_answers_jsonl,
     from_label_studio,
     merge_labels,
@@ -291,26 +291,23 @@ def table(path: Path) -> None:
     whole = read_table(path, **options)
     assert len(whole) == len(whole.candidates) == len(whole.truth) == len(whole.carried["id"])
     assert np.isfinite(whole.X).all()
-    if table_files(path).form(path) not in {"npz", "mat"}:
-        try:
-            batches = list(read_batches(path, batch_rows=4, **options))
-        except DataError as error:  # types come from the first batch there
-            assert str(path) in str(error)  # noqa: PT017
-        else:
-            assert sum(map(len, batches)) == len(whole)
-            rows = [{*row} for batch in batches for row in batch.candidates.to_lists()]
-            assert rows == [{*row} for row in whole.candidates.to_lists()]
+    try:
+        batches = list(read_batches(path, batch_rows=4, **options))
+    except DataError as error:  # types come from the first batch there
+        assert str(path) in str(error)  # noqa: PT017
+    else:
+        assert sum(map(len, batches)) == len(whole)
+        rows = [{*row} for batch in batches for row in batch.candidates.to_lists()]
+        assert rows == [{*row} for row in whole.candidates.to_lists()]
     sets_round(whole.candidates, ".parquet", path)
     right = read_table(path, **options, several=True).truth
     assert right is None or all(row is None or isinstance(row, tuple) for row in right)
 
 
-def array_table(path: Path) -> None:
-    whole = read_table(path)
-    assert whole.candidates is None or len(whole.candidates) == len(whole)
-    assert np.isfinite(whole.X).all()
-    if whole.candidates is not None:
-        sets_round(whole.candidates, ".npz", path)
+def arrays(path: Path) -> None:
+    with path.open("rb") as file:
+        found = read_arrays(file, path)
+    assert all(array.dtype.kind != "O" for array in found.values())
 
 
 def images(path: Path) -> None:
@@ -349,11 +346,6 @@ def long_answers(path: Path) -> None:
     found = from_annotators_long(path, missing="empty")
     assert len(found.candidates) == len(found.ids) == len(found.votes)
     same_votes(found.votes, path)
-
-
-def wide_answers(path: Path) -> None:
-    found = from_annotators_wide(path, ids="task", missing="empty")
-    assert len(found.candidates) == len(found.ids) == len(found.votes)
 
 
 def checks(path: Path) -> None:
@@ -561,7 +553,6 @@ _TEXT = (
 )
 _JSON = (b"{", b"}", b"[", b"]", b":", b",", b'"', b"null", b"true", b"1e400", b"-1", b"NaN", b'"\\ud800"', b"[[[[")
 _LONG = b"task,worker,label\n1,ann,cat\n1,bob,dog\n2,ann,007\n2,bob,7\n"
-_WIDE = b"task,ann,bob\n1,cat,dog\n2,,owl\n3,7,007\n"
 _LINES = (
     b'{"id": 1, "answers": ["cat", "cat", "dog"]}\n{"id": 2, "probabilities": {"cat": 0.7, "owl": 0.3}}\n'
     b'{"id": "a", "answers": null}\n'
@@ -597,12 +588,11 @@ TARGETS: dict[str, Target] = {
         table, "t.arrow", lambda: [arrow_file(pa.table(columns())), arrow_file(pa.table(columns()), "lz4")]
     ),
     "npz": Target(
-        array_table,
+        arrays,
         "t.npz",
         lambda: [
-            npz_file(X=np.zeros((2, 1)), candidates=np.eye(2, dtype=bool), y=[0, 1], classes=["a", "b"]),
+            npz_file(X=np.zeros((2, 1)), mask=np.eye(2, dtype=bool), y=[0, 1], classes=["a", "b"]),
             npz_file(X=np.zeros((2, 1)), **_CANDIDATE_ARRAYS, y=[np.nan, 1.0], ids=["a", "b"]),
-            *sets_of(".npz"),
         ],
         sealed,
     ),
@@ -614,7 +604,6 @@ TARGETS: dict[str, Target] = {
     "votes.csv": Target(voted, "v.csv", lambda: [made("v.csv", lambda p: write_votes(p, votes()))], words=_TEXT),
     "votes.parquet": Target(voted, "v.parquet", lambda: [made("v.parquet", lambda p: write_votes(p, votes()))]),
     "long answers": Target(long_answers, "v.csv", lambda: [_LONG], words=_TEXT),
-    "wide answers": Target(wide_answers, "v.csv", lambda: [_WIDE], words=_TEXT),
     "checks": Target(
         checks, "c.csv", lambda: [b"id,verified,drawn\nr0,cat,true\nr1,,false\nr2,owl,true\n"], words=_TEXT
     ),

@@ -7,7 +7,7 @@ import pytest
 from setwise import Votes
 from setwise.errors import MisuseWarning
 from setwise.labels.spellings import doubt_spellings
-from setwise.tables import from_annotators_long, from_annotators_wide
+from setwise.tables import from_annotators_long
 
 LONG = "9223372638054775808"
 
@@ -27,8 +27,6 @@ def test_annotators_who_are_called_in_two_ways_are_doubted(names, tmp_path):
     (tmp_path / "v.csv").write_text("item,annotator,label\n" + "".join(f"{i},{n},a\n" for i, n in enumerate(names)))
     with pytest.warns(MisuseWarning, match="v.csv: some annotators differ only"):
         from_annotators_long(tmp_path / "v.csv")
-    with pytest.warns(MisuseWarning, match="the table: some annotators differ only"):
-        from_annotators_wide({name: ["a"] for name in names})
 
 
 @pytest.mark.parametrize("labels", [[LONG, LONG[:-1] + "9"], ["9" * 5000, "9" * 5001], [int(LONG), int(LONG) + 1]])

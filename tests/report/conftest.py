@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 import setwise
 from setwise.datasets import Random, contaminate
 from setwise.report import build_report
-from setwise.strategies import Mixture
 
 PATIENCE = 240_000  # milliseconds: the machine may be busy
 HOSTILE = "<script>alert(1)</script>"
@@ -36,16 +35,10 @@ def digits():
     P = model.predict_proba(X)
     checked = [int(digit) if row < 200 else None for row, digit in enumerate(y[hold])]
 
-    def calibrated(strategy, verified=None):
-        return setwise.conformalize(P[hold], candidates[hold], strategy, verified=verified, random_state=0)
-
-    others = [calibrated(name) for name in ("max", "all", "mean", "min")]
-    others.append(calibrated(Mixture(mu=0.5), checked))
-    chosen = calibrated("auto", checked)
+    chosen = setwise.conformalize(P[hold], candidates[hold], verified=checked, random_state=0)
     images = np.clip(X[new], 0, 16).reshape(-1, 8, 8)
     return {
         "calibration": chosen,
-        "others": others,
         "P": P[new],
         "y": y[new],
         "candidates": candidates[new],
@@ -64,7 +57,6 @@ def digits_report(digits, tmp_path_factory):
         candidates=digits["candidates"],
         images=digits["images"],
         by=digits["by"],
-        others=digits["others"],
         title="Blurred digits with several candidate labels: can these sets be trusted?",
     )
 
@@ -98,8 +90,6 @@ def hostile_report(tmp_path_factory):
         y=y[60:],
         candidates=candidates[60:],
         votes=hostile_votes(candidates),
-        features=P[60:],
-        feature_names=HOSTILE_CLASSES,
         by=y[60:],
         title=HOSTILE,
         settings={HOSTILE: HOSTILE},

@@ -11,6 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 import setwise
 from setwise.cli.app import run
 from setwise.estimators.model_directory import save_model
+from setwise.tables import write_sets
 
 NAMES = ["wren", "owl", "ant"]
 
@@ -44,8 +45,12 @@ def folder(tmp_path, monkeypatch):
         "valued.csv": found | values,
     }.items():
         pa.csv.write_csv(pa.table({**columns, **extra}), name)
-    np.savez("new.npz", X=X[300:], y=np.array(columns["truth"]), candidates=mask[300:], classes=np.array(NAMES))
-    (tmp_path / "run.json").write_text(json.dumps({"model": "model", "data": "new.npz", "image": [1, 3]}))
+    carried = {"truth": columns["truth"], "pixels": list(X[300:])}
+    write_sets("new.parquet", S[300:], carry=carried, column="answers")
+    names = {"truth": "truth", "candidates": "answers", "features": "pixels"}
+    (tmp_path / "run.json").write_text(
+        json.dumps({"model": "model", "data": "new.parquet", "image": [1, 3], **names})
+    )
     return tmp_path, model, X[300:], y[300:]
 
 
@@ -56,7 +61,7 @@ COLUMNS = ["--truth", "truth", "--candidates", "answers", "--by", "site"]
     "arguments",
     [
         ["model", "new.csv", *COLUMNS],
-        ["model", "new.npz"],
+        ["model", "new.parquet", "--truth", "truth", "--features", "pixels"],
         ["model.cal", "--probabilities", "scores.csv", *COLUMNS],
         ["model", "--probabilities", "scores.csv", *COLUMNS],
         ["."],
@@ -97,10 +102,8 @@ def test_votes_bring_a_section_on_annotators(folder, rows, capsys):
     assert ('data-title="Candidates"' in text) == bool(rows)
 
 
-def test_examples_show_features_or_images(folder, capsys):
+def test_examples_show_images(folder, capsys):
     path, *_ = folder
-    assert run(["report", "model", "new.csv", "--out", "a.html"]) == 0
-    assert "<li><span>b</span>" in (path / "a.html").read_text(encoding="utf-8")
     assert run(["report", "model", "new.csv", "--image", "3x1", "--out", "b.html"]) == 0
     assert "data:image/png" in (path / "b.html").read_text(encoding="utf-8")
 

@@ -2,10 +2,18 @@
 
 import zipfile
 
+import numpy as np
 import pytest
 
-from setwise.tables import read_table
+from setwise.cli.options import assume_of
+from setwise.storage.stored_arrays import read_arrays
 from tests.conftest import refused
+from tests.toy_data import NAMES
+
+
+def arrays_of(path):
+    with path.open("rb") as file:
+        return read_arrays(file, path)
 
 
 def claiming(shape):
@@ -17,4 +25,12 @@ def claiming(shape):
 def test_an_array_that_claims_more_than_it_has_is_never_made(shape, tmp_path):
     with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
         archive.writestr("X.npy", claiming(shape))
-    assert "states the shape" in refused(read_table, tmp_path / "t.npz")
+    assert "states the shape" in refused(arrays_of, tmp_path / "t.npz")
+
+
+def test_arrays_of_objects_are_refused_without_advice_to_load_them_unsafely(tmp_path):
+    objects = np.array([{"a": 1}], dtype=object)
+    np.savez(tmp_path / "o.npz", X=objects, allow_pickle=True)
+    assert "holds object, not numbers or text" in refused(arrays_of, tmp_path / "o.npz")
+    np.save(tmp_path / "o.npy", objects, allow_pickle=True)
+    refused(lambda path: assume_of(str(path), NAMES), tmp_path / "o.npy")

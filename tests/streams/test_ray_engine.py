@@ -52,7 +52,7 @@ def test_an_address_at_which_nothing_listens_is_named(parts, capsys, monkeypatch
     [
         [*PREDICT, "out.parquet"],
         ["triage", "m.cal", "--probabilities", "in", "--out", "a.csv", "--review", "b.csv"],
-        ["evaluate", "in", "--candidates", "answers", "--column", "answers", "--report", "r.html"],
+        ["evaluate", "in", "--candidates", "answers", "--column", "answers", "--labels", "in"],
     ],
 )
 def test_what_is_not_done_in_parts_is_not_done_on_a_cluster(parts, capsys, told):

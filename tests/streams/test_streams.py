@@ -406,8 +406,6 @@ def test_sets_in_a_folder_are_evaluated_as_at_once(parts, capsys, suffix):
     sets = read_sets("out", classes=found_classes(found))
     whole = setwise.evaluate(sets, y, candidates=candidates, by=y)
     assert found == json.loads(json.dumps(whole))
-    report = done(capsys, "evaluate", "out", "--truth", "truth", "--report", "r.html")  # which holds all rows
-    assert report["coverage"] == found["coverage"]
 
 
 def found_classes(found):

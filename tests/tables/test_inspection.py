@@ -48,18 +48,9 @@ def test_containment_counts_rows_where_the_truth_is_known():
         inspect(SETS, ["a"])
 
 
-def test_unlabelled_rows_say_what_dropping_and_filling_cost():
-    lost = inspect(SETS).unlabelled
-    assert (lost.rows, lost.first) == (1, 5)
-    assert lost.mean_size_dropped == pytest.approx(11 / 5)
-    assert lost.mean_size_filled == pytest.approx((11 + 5) / 6)
+def test_unlabelled_rows_are_counted_and_the_first_is_named():
+    assert (inspect(SETS).unlabelled, inspect(SETS).first_unlabelled) == (1, 5)
     assert "without candidates: 1 (16.7%), first in row 5" in str(inspect(SETS))
-
-
-def test_rows_that_lie_in_two_parts_of_a_split_are_counted():
-    X = np.array([[1, 2], [3, 4], [1, 2], [5, 6], [1, 2], [0, 0]])
-    found = inspect(SETS, X=X, split={"train": [0, 1, 3], "test": [2, 4, 5]})
-    assert found.duplicates == {"train and test": 2}
 
 
 def test_tables_are_inspected_with_their_truth(tmp_path):

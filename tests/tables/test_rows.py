@@ -3,7 +3,6 @@ import itertools
 import json
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,13 +97,6 @@ def test_what_labels_mean_is_read_from_all_of_them_and_not_from_a_batch(tmp_path
     assert read_rows(replace(request, classes=["1", "x"])).truth.tolist() == labels
     ids = read_rows(replace(request, truth=None, carry=["id"])).carried["id"]
     assert ids.tolist() == [str(row) for row in range(many + 1)]
-
-
-def test_arrays_have_no_columns_to_match_by(tmp_path):
-    np.savez(tmp_path / "a.npz", X=[[1.0], [2.0]], candidates=np.eye(2, dtype=bool))
-    assert asked(source=tmp_path / "a.npz", features=None).candidates.sizes.tolist() == [1, 1]
-    with pytest.raises(DataError, match="a.npz: holds arrays, without a column 'id'; make it a table"):
-        asked(source=tmp_path / "a.npz", labels={"id": [0, 1], "answers": ["a", "b"]}, key="id")
 
 
 def test_a_table_in_memory_without_rows_is_an_error_that_says_so():

@@ -23,10 +23,10 @@ from tests.conftest import check_sentence
 from tests.streams.conftest import CLASSES, done, rows
 from tests.tables.conftest import P_NAMES, new_table
 
-FORMATS = ["csv", "tsv", "jsonl", "parquet", "feather", "arrow", "npz"]
+FORMATS = ["csv", "tsv", "jsonl", "parquet", "feather", "arrow"]
 
 
-KEEP_ALL = {"parquet", "feather", "arrow", "npz"}  # formats that keep the order and the labels that do not occur
+KEEP_ALL = {"parquet", "feather", "arrow"}  # formats that keep the order and the labels that do not occur
 
 
 SLOW = settings(max_examples=60)
@@ -105,7 +105,7 @@ def test_batches_add_up_to_the_whole(tmp_path, form, sets, batch_rows):
     assert max(map(len, parts)) <= batch_rows
 
 
-@pytest.mark.parametrize("form", ["parquet", "arrow", "npz"])
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
 @SLOW
 @given(data=st.data())
 def test_no_damage_to_a_binary_file_does_worse_than_a_data_error(tmp_path, form, data):
@@ -157,15 +157,9 @@ def test_p_values_and_identifiers_are_written_beside_the_sets(tmp_path, form, rn
     p = rng.random((3, 2))
     path = tmp_path / f"sets.{form}"
     write_sets(path, sets, p_values=p, carry={"id": ["x", "y", "z"]})
-    if form == "npz":
-        stored = np.load(path)
-        found = np.column_stack([stored["p:a\\sb"], stored["p:c"]])
-        assert stored["id"].tolist() == ["x", "y", "z"]
-    else:
-        table = read_table(path, candidates="labels", features=["p:a\\sb", "p:c"], carry=["id"], missing="empty")
-        found = table.X
-        assert table.carried["id"].tolist() == ["x", "y", "z"]
-    np.testing.assert_array_equal(found, p)
+    table = read_table(path, candidates="labels", features=["p:a\\sb", "p:c"], carry=["id"], missing="empty")
+    assert table.carried["id"].tolist() == ["x", "y", "z"]
+    np.testing.assert_array_equal(table.X, p)
 
 
 def test_a_column_of_the_wrong_length_or_p_values_of_the_wrong_shape_are_refused(tmp_path):
@@ -186,7 +180,7 @@ def test_a_failed_write_leaves_the_old_file_as_it_was(tmp_path):
     assert [place.name for place in tmp_path.iterdir()] == ["sets.csv"]
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_a_file_keeps_that_sets_mean_every_label_seen(tmp_path, suffix):
     path = tmp_path / f"s{suffix}"
     write_sets(path, LabelSets.from_lists([["a"], ["b"], None], missing="full"))
@@ -198,7 +192,7 @@ def test_a_file_keeps_that_sets_mean_every_label_seen(tmp_path, suffix):
         read_sets(path, classes=["a", "b", "c"])
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".npz", ".csv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv", ".jsonl"])
 def test_declared_classes_are_matched_by_label_and_not_by_position(tmp_path, suffix):
     path = tmp_path / f"s{suffix}"
     write_sets(path, LabelSets.from_lists([["a"], ["b"]], classes=["a", "b"]))
@@ -241,7 +235,7 @@ def test_a_file_that_cannot_be_finished_does_not_appear(tmp_path):
 
 def test_a_written_file_has_the_permissions_of_any_other_file(tmp_path):
     (tmp_path / "plain").touch()
-    for suffix in (".csv", ".npz"):
+    for suffix in (".csv", ".parquet"):
         write_sets(tmp_path / f"s{suffix}", LabelSets.from_lists([["a"]]))
         assert (tmp_path / f"s{suffix}").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
@@ -270,11 +264,6 @@ def test_columns_of_the_user_that_are_called_like_p_values_are_not_taken_for_the
     with pytest.raises(InputError, match=r"column 'p:\w+' already, and the p-values need it; rename or remove it"):
         write_sets(f"again{suffix}", sets, carry=carried, p_values=own)
     assert not (calibrated_folder / f"again{suffix}").exists()
-
-
-def test_p_values_are_refused_beside_carried_arrays_of_their_names(calibrated_folder):
-    with pytest.raises(InputError, match="the p-values need it"):
-        write_sets("s.npz", LabelSets.from_lists([["owl"]]), carry={"p:owl": [0.5]}, p_values=[[1.0]])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])

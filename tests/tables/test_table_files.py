@@ -148,7 +148,6 @@ def test_labels_in_brackets_stay_labels():
     [
         [{"cat": 0.7, "dog": 0.3}, {"dog": 1, "owl": 0.0}, None],
         ['{"cat": 0.7, "dog": 0.3}', "{'dog': 1, 'owl': 0}", ""],
-        [[{"label": "cat", "prob": 0.7}, {"label": "dog", "prob": 0.3}], [{"label": "dog", "prob": 1}], None],
     ],
 )
 def test_of_labels_with_numbers_the_labels_are_candidates_and_it_is_said(tmp_path, cells):

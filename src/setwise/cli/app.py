@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import os
 import shlex
 import sys
@@ -89,8 +87,7 @@ def _command(name: str) -> Any:
         heading = "Example:" if len(examples) == 1 else "Examples:"
         epilog = "\n\n".join([heading, *(f"  {line}" for line in examples)])
         work = getattr(module, function)
-        text = inspect.getdoc(work) or _docstring(inspect.getsource(work))
-        group.command(inner, help=text, epilog=epilog)(spread(work))
+        group.command(inner, epilog=epilog)(spread(work))
     command: Any = get_command(group)
     command.rich_help_panel = panel
     for one in getattr(command, "commands", {name: command}).values():
@@ -98,12 +95,6 @@ def _command(name: str) -> Any:
         for parameter in one.params:  # --help-all shows them
             parameter.hidden = getattr(parameter, "rich_help_panel", None) == EXPERTS
     return command
-
-
-def _docstring(source: str) -> str | None:
-    """That of a function, which `python -OO` drops."""
-    definition: Any = ast.parse(source).body[0]
-    return ast.get_docstring(definition)
 
 
 def _panel_number(parameter: Any) -> int:

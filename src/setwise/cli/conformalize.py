@@ -64,7 +64,7 @@ def conformalize(
         several: dict[str, Any] = {} if truth is None else {"truth": opt.right_of(truth)}
         columns = {"by": None if found_later else by, "carry": carry or [], "features": (), **reading}
         request = about.request(source, labelled, **columns, several=bool(several))
-        beside = {*names} - {*(other_columns(request) or ())}
+        beside = {*names} - {*other_columns(request)}
         table = ProbabilityTable.of(source, {*beside, *request.carry, *([about.key] if about.key else [])})
         known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
         if not own or request.verified is not None or several:

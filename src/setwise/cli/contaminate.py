@@ -20,8 +20,6 @@ def contaminate(
     truth: Annotated[str, opt.TRUTH],
     out: Annotated[Path, opt.OUT_FILE],
     p: Annotated[float, opt.option("--p PROBABILITY", "Probability that a false label becomes a candidate.")] = 0.1,
-    probabilities: Annotated[Path | None, opt.PROBABILITIES] = None,
-    key: Annotated[str | None, opt.KEY] = None,
     miss_rate: Annotated[float, opt.MISS_RATE] = 0.0,
     candidates: Annotated[str, opt.CANDIDATES] = "candidates",
     separator: Annotated[str, opt.SEPARATOR] = "|",
@@ -30,37 +28,22 @@ def contaminate(
     force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Adds false candidates to exact labels, for experiments.
-
-    With --probabilities they are the labels that the model confuses. Else each label joins with probability --p.
-    """
+    """Adds false candidates to exact labels, for experiments: each label joins with probability --p."""
     from setwise.cli.outputs import output_columns, write_candidates  # Arrow is loaded for files
-    from setwise.streams.model_inputs import probability_layout
-    from setwise.tables.arrow_reading import column_names
-    from setwise.tables.rows import RowRequest, match_tables, read_rows
+    from setwise.tables.rows import RowRequest, read_rows
 
     screen = display.screen(out)
     opt.refuse_existing(out, force=force)
-    if key is not None and probabilities is None:
-        raise ValueError("--key: matches the rows of --probabilities FILE, which is not given; leave out --key.")
     source = text.files(file)
     with screen.working(f"reading {source}"):
-        carried = output_columns(source, out, text=[truth, *([key] if key else [])])
-        named: dict[str, Any] = {"key": key, "separator": separator}
-        rows = read_rows(RowRequest(source=source, truth=truth, features=(), **named))
+        carried = output_columns(source, out, text=[truth])
+        rows = read_rows(RowRequest(source=source, truth=truth, features=(), separator=separator))
         y = np.asarray(rows.truth)
         unknown = missing_labels(y).nonzero()[0]
         if len(unknown):
             raise ValueError(f"{source}: row {unknown[0]} has no true label; contamination needs all of them.")
         vocabulary = Vocabulary.infer(y)
-        how: Any = datasets.Random(p)
-        if probabilities is not None:
-            others = text.files(probabilities)
-            layout = probability_layout(column_names(others), vocabulary.classes.tolist(), others)
-            model = read_rows(RowRequest(source=others, features=layout.features, **named))
-            how = datasets.InstanceDependent(model.X[match_tables(key, source, rows, others, model)])
-        codes = vocabulary.encode(y)
-        sets = datasets.contaminate(
-            codes, how, len(vocabulary), miss_rate, random_state=random_state
-        ).rename_classes(vocabulary)
+        options: dict[str, Any] = {"miss_rate": miss_rate, "random_state": random_state}
+        sets = datasets.contaminate(vocabulary.encode(y), datasets.Random(p), len(vocabulary), **options)
+        sets = sets.rename_classes(vocabulary)
     write_candidates(screen, out, sets, carried, candidates, separator)

@@ -132,21 +132,14 @@ def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None
 def _from_table(
     file: TableFiles, out: Path, candidates: str, separator: str, missing: Any, classes: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Sets and all other columns of a table; of a file of arrays the features and the truth."""
+    """Sets and all other columns of a table."""
     from setwise.cli.outputs import output_columns  # Arrow is loaded for files
     from setwise.tables.rows import RowRequest, other_columns, read_rows
 
     options: dict[str, Any] = {"separator": separator, "missing": missing, "classes": classes}
     request = RowRequest(source=file, candidates=candidates, features=(), **options)
-    others = other_columns(request)
-    whole = {} if others is None else output_columns(file, out, text=[candidates])
-    rows = read_rows(request)
-    if others is not None:
-        return rows.candidates, {name: whole[name] for name in others}
-    carried = {name: _arrow(rows.X[:, j]) for j, name in enumerate(rows.feature_names)}
-    if rows.truth is not None:
-        carried["truth"] = _arrow(rows.truth)
-    return rows.candidates, carried
+    whole = output_columns(file, out, text=[candidates])
+    return read_rows(request).candidates, {name: whole[name] for name in other_columns(request)}
 
 
 def _arrow(values: Any) -> Any:

@@ -59,7 +59,7 @@ def demo(
         f"learned from {len(train)}, no true digit among them: {accuracy:.1%} of {len(new)} new ones right, {clock}"
     )
     verified_rows = [int(digit) if row < _VERIFIED else None for row, digit in enumerate(y[held])]
-    rows, results, calibrations = [], [], []
+    rows, results = [], []
     for used, (answers, strategy, assume, verified) in {
         "the set of all answers": (votes[held].candidates(), "max", "nothing", None),
         "votes: how many gave each": (votes[held], "votes", "nothing", None),
@@ -71,20 +71,20 @@ def demo(
         row, result = _line(used, model, X[new], y[new], level)
         rows.append(row)
         results.append(result)
-        calibrations.append(model.calibration_)
     screen.say(f"conformalized on {len(held)} more at confidence {level:.12g}, and tried on the new ones:", "")
     screen.table(["what is used", "labels per set", "coverage", "guaranteed"], rows, wide=3)
     screen.show("\nVotes alone guarantee that a set contains an answer. Verified rows guarantee the true label:\n")
     screen.show(model.guarantee(level))
     model.save(out / "model")
+    pixels = {"pixels": list(X[new]), "digit": y[new]}
+    tables.write_sets(out / "new.parquet", votes[new].candidates(), carry=pixels, column="answers")
     tables.write_sets(out / "sets.csv", model.predict_set(X[new], level), carry={"digit": y[new]})
-    with replacing(out / "new.npz") as beside, beside.open("wb") as file:
-        np.savez(file, X=X[new], y=y[new], candidates=votes[new].candidates().to_mask())
-    run = {"model": "model", "data": "new.npz", "image": [8, 8], "title": _TITLE}
+    names = {"truth": "digit", "candidates": "answers", "features": "pixels"}
+    run = {"model": "model", "data": "new.parquet", "image": [8, 8], "title": _TITLE, **names}
     with replacing(out / "run.json") as beside:
         beside.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
-    shown = {"images": X[new].reshape(-1, 8, 8), "others": calibrations[:-1], "title": _TITLE}
-    report_model(out / "report.html", model, X[new], y[new], votes[new], **shown)
+    images = X[new].reshape(-1, 8, 8)
+    report_model(out / "report.html", model, X[new], y[new], votes[new], images=images, title=_TITLE)
     screen.say("", f"Open {out / 'report.html'}: who answers well, and which digits are missed.")
     screen.say("Your own votes take three commands. On these:", "")
     tables.write_votes(out / "answers.csv", votes[told])

@@ -10,7 +10,6 @@ from setwise import metrics
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.errors import DataError
-from setwise.report import report_sets
 from setwise.streams.engines import run_local
 
 _WORST = 10  # classes that are shown
@@ -29,7 +28,6 @@ def evaluate(
     file: Annotated[list[Path], opt.FILES],
     right: Annotated[str | None, opt.RIGHT] = None,
     about: opt.KnownOptions,
-    report_to: Annotated[Path | None, opt.REPORT_TO] = None,
     ordered: Annotated[bool, opt.ORDERED] = False,
     classes: Annotated[str | None, opt.CLASSES] = None,
     engines: opt.EngineOptions,
@@ -38,7 +36,6 @@ def evaluate(
     """Measures coverage and size of prediction sets, against true labels or candidates."""
     from setwise.streams.comparison_notes import read_note  # Arrow is loaded for files
     from setwise.streams.evaluated_tables import evaluate_table
-    from setwise.tables.arrow_reading import is_table
     from setwise.tables.rows import read_rows
     from setwise.tables.set_files import read_predicted
     from setwise.tables.table_files import MODEL_HEAD
@@ -49,22 +46,21 @@ def evaluate(
     truth, candidates, by = about.truth, about.candidates, about.by
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
-    if right is not None and (truth is None or report_to is not None):
-        raise ValueError("--right: counts labels of --truth COLUMN, and no report shows that; leave out --right.")
+    if right is not None and truth is None:
+        raise ValueError("--right: counts labels of --truth COLUMN, which is not given; leave out --right.")
     if about.key is not None and about.labels is None:
         raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
     screen, runs, sets = display.screen(), engines.workers(), about.files(file)
     told: dict[str, Any] = {"separator": about.separator, "classes": opt.split_labels(classes, about.separator)}
     with screen.working(f"reading {sets}"):
-        if report_to is None and about.labels is None and is_table(sets):
+        if about.labels is None:
             told |= {"ordered": ordered, "engine": runs, "right": opt.right_of(right), "groups": about.groups}
             result = evaluate_table(sets, about.column, truth=truth, candidates=candidates, by=by, **told)
         else:
             if runs is not run_local:
                 remedy = "leave out --engine"
-                raise ValueError(f"--engine: a report, and --labels, need all rows in this process; {remedy}.")
-            beside = candidates if about.labels is None else None
-            predicted, _ = read_predicted(sets, about.column, candidates=beside, **told)
+                raise ValueError(f"--engine: --labels needs all rows in this process; {remedy}.")
+            predicted, _ = read_predicted(sets, about.column, **told)
             carry = [about.groups] if about.groups else []
             several = {"classes": predicted.classes.tolist(), "several": right is not None}
             rows = read_rows(about.request(sets, carry=carry, **several))
@@ -72,14 +68,10 @@ def evaluate(
             known["groups"] = rows.carried[about.groups] if about.groups else None
             result = metrics.evaluate(predicted, **known, ordered=ordered, truth=opt.right_of(right))
         compared = read_note(sets)
-    if report_to is not None:
-        report_sets(report_to, predicted, settings={"sets": sets.name}, comparison=compared, **known)
     _show(screen, result)
     if compared is not None:
         warnings.warn(f"{sets}: {compared.sentence}", stacklevel=2)
         result["comparison"] = compared.to_dict()
-    if report_to is not None:
-        screen.say(f"wrote {report_to}")
     screen.emit(result)
 
 

@@ -20,7 +20,6 @@ from setwise.findings import join_names
 from setwise.labels.vocabulary import missing_labels
 from setwise.learn.feature_frame import FeatureFrame
 from setwise.learn.threads import use_one_thread
-from setwise.report import report_model
 
 if TYPE_CHECKING:
     from setwise.tables import Table
@@ -58,18 +57,18 @@ def fit(
     categories: Annotated[bool, opt.ONE_HOT] = False,
     missing: Annotated[str | None, opt.MISSING] = None,
     truth: Annotated[str | None, opt.RIGHT] = None,
-    report_to: Annotated[Path | None, opt.REPORT_TO] = None,
     random_state: Annotated[int, opt.SEED] = 0,
     device: Annotated[str, opt.DEVICE] = "auto",
     force: Annotated[bool, opt.FORCE] = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Learns from candidates or votes, calibrates on rows kept for that, and saves a model."""
-    from setwise.estimators.model_directory import save_model  # with scikit-learn as it is loaded
+    from setwise.estimators.model_directory import check_target, save_model  # with scikit-learn as it is loaded
 
     screen = display.screen()
     opt.one_of(candidates, about.votes, "--candidates (a column)")
-    _check_targets(out, report_to, force=force)
+    opt.refuse_existing(out, force=force, folder=True)
+    check_target(out)
     _check(learner, networks)
     by, strategy = promise.by, promise.strategy_at(look)
     source, labelled = about.files(file), about.files(labels)
@@ -124,22 +123,10 @@ def fit(
     model.summary_ |= {"file": source.name} | ({"by": column_by} if column_by else {})
     save_model(model, out, table.feature_names)
     show_claims(screen, model, promise.confidence_level)
-    if report_to is not None:
-        _report(report_to, model, table, categorized)
-        screen.say("", f"wrote {report_to}, about the rows it was calibrated on")
     written = source.suffix if source.suffix in {".tsv", ".jsonl", ".parquet", ".feather", ".arrow"} else ".csv"
     screen.say("", f"saved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | claims(model, promise.confidence_level))
-
-
-def _check_targets(out: Path, report_to: Path | None, *, force: bool) -> None:
-    """Refuses to write where something is, and a model where none can be."""
-    from setwise.estimators.model_directory import check_target  # scikit-learn is loaded
-
-    for target in filter(None, (out, report_to)):
-        opt.refuse_existing(target, force=force, folder=target is out)
-    check_target(out)
 
 
 def _check(learner: str, networks: opt.NetworkOptions) -> None:
@@ -272,20 +259,3 @@ def _describe_learner(model: Any) -> str:
         inner = last.posterior_
         return f"{times}(covering, weight {last.weight_:g}; {inner.loss}, {network_of(inner)})"
     return f"{times}({type(last).__name__})"
-
-
-def _report(path: Path, model: Any, table: Table, by: Any) -> None:
-    """A report on the rows kept for calibration, which the model did not learn from.
-
-    Their truth stays out of it, even where somebody checked: the thresholds were chosen on these very rows.
-    """
-    rows = getattr(model, "calibration_rows_", None)
-    if rows is None:
-        raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
-    options: dict[str, Any] = {
-        "settings": {"rows": "those kept for calibration"},
-        "feature_names": list(table.feature_names),
-    }
-    known: dict[str, Any] = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
-    answers: Any = table.answers
-    report_model(path, model, table.X[rows], None, answers[rows], comparison=None, **options, **known)

@@ -39,8 +39,8 @@ def inspect(
     told = [word for name, value in given.items() if value not in {None, "|"} for word in (f"--{name}", value)]
     named = list(map(str, file))
     left = other_columns(request)
-    if left or left is None:
-        ids = identifiers(source, sorted(left or ()))
+    if left:
+        ids = identifiers(source, sorted(left))
         ignored = [word for name in (truth, *ids) if name for word in ("--ignore", name)]
         words = ["fit", *named, "--candidates", candidates, *told, *ignored]
     else:  # no features beside the candidates

@@ -33,18 +33,6 @@ STANDARD = Path("-")
 """Standard input or output."""
 
 
-def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """For the shell's completion: the columns of the first table that the command line names."""
-    from setwise.tables.arrow_reading import column_names  # Arrow is loaded when a file is read
-
-    for value in (*ctx.args, *ctx.params.values()):  # an unfinished line is not parsed yet
-        try:
-            return [name for name in column_names(Path(str(value))) if name.startswith(incomplete)]
-        except (OSError, ValueError):
-            continue
-    return []
-
-
 def _complete_word(words: Iterable[str], *more: str) -> Any:
     """For the shell's completion: these words, which may be the names of a registry."""
 
@@ -62,7 +50,7 @@ def option(named: str, meaning: str, panel: str | None = None, **more: Any) -> A
 
 def _column(name: str, meaning: str, panel: str | None = None) -> Any:
     """An option that names a column."""
-    return option(f"{name} COLUMN", meaning, panel, autocompletion=_complete_column)
+    return option(f"{name} COLUMN", meaning, panel)
 
 
 VOTES, STUDIO, PAGES = "Votes", "Label Studio", "Pages to open in a browser"
@@ -74,7 +62,7 @@ PANELS = (VOTES, STUDIO, PAGES, LEARNING, LARGE, PRINTED, EXPERTS, READING)
 # -------------------------------------------------------------------- files
 
 _TABLE = (
-    "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz; - reads standard input. "
+    "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow or .xlsx; - reads standard input. "
     "Several files, a folder, or a pattern in quotes such as 'parts/*.csv' are read as one table."
 )
 FILES = typer.Argument(help=_TABLE, metavar="FILE...")
@@ -112,7 +100,6 @@ PROBABILITIES = option(
     "--probabilities FILE",
     "Table with the probabilities of your own model: one column per class, named like the class or p:class.",
 )
-REPORT_TO = option("--report FILE", "Also write an HTML report to this file.")
 FORCE = option("--force", "Overwrite files that exist.")
 SEPARATOR = option("--separator MARK", "Mark between the labels in one cell.", READING)
 DELIMITER = option(
@@ -155,7 +142,6 @@ VERIFIED = option(
     "True labels of rows that were drawn at random and verified; other cells are empty. Name a column of the "
     "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports "
     "are read, too. Repeat the option to combine both.",
-    autocompletion=_complete_column,
 )
 ORDERED = option(
     "--ordered", "Classes have an order, that of --classes or of numbers: distances between them count."
@@ -394,31 +380,29 @@ def is_found(by: str | None, *sources: TableFiles) -> bool:
 
 def is_by_prediction(by: str | None, *sources: TableFiles) -> bool:
     """Whether `--by predicted` means the most probable label; a column of that name comes first."""
-    from setwise.tables.arrow_reading import column_names, is_table  # Arrow is loaded for files
+    from setwise.tables.arrow_reading import column_names  # Arrow is loaded for files
 
-    return by == "predicted" and not any(is_table(source) and by in column_names(source) for source in sources)
+    return by == "predicted" and not any(by in column_names(source) for source in sources)
 
 
 def _verified_in(named: list[str] | None, tables: list[TableFiles]) -> tuple[str | None, list[Path], str | None]:
     """Where verified labels stand: a column of these tables, files, and the column of these files.
 
-    A column comes before a file of the same name. Files of arrays do not name their columns.
+    A column comes before a file of the same name.
     """
-    from setwise.tables.arrow_reading import column_names, is_table  # Arrow is loaded for files
+    from setwise.tables.arrow_reading import column_names  # Arrow is loaded for files
 
-    known = [(table, column_names(table) if is_table(table) else None) for table in tables if named]
+    known = [(table, column_names(table)) for table in tables if named]
     columns: list[str] = []
     files: dict[Path, str | None] = {}
     for name in named or ():
         file, column = file_and_column(name)
-        if any(names is not None and name in names for _, names in known):
+        if any(name in names for _, names in known):
             columns.append(name)
         elif _is_there(str(file)):
             files[file] = column
-        elif any(names is None for _, names in known):
-            columns.append(name)
         else:
-            columns_of = " or ".join(f"{table} ({join_names(names or [], 8)})" for table, names in known)
+            columns_of = " or ".join(f"{table} ({join_names(names, 8)})" for table, names in known)
             sought = f"neither a column of {columns_of} nor a file; name a column, or" if known else "no file; name"
             raise ValueError(f"--verified: {name!r} is {sought} FILE:COLUMN.")
     if len(columns) > 1 or len({*files.values()}) > 1:
@@ -679,7 +663,7 @@ def is_table_file(path: Path) -> bool:
     from setwise.tables.table_files import format_of  # Arrow is loaded for files
 
     try:
-        return path.is_file() and format_of(path) != "npz"
+        return path.is_file() and bool(format_of(path))
     except ValueError:  # a suffix that no table has: a calibration
         return False
 

@@ -116,10 +116,10 @@ def _in_parts(
     """Each file into one of a folder; finished ones are kept where that is asked for."""
     from setwise.streams.predicted_parts import PartWriter, PredictedRows, read_finished
     from setwise.streams.table_parts import check_complete, digest_of, open_folders, parts_of
-    from setwise.tables.arrow_reading import column_names, is_table  # Arrow is loaded for files
+    from setwise.tables.arrow_reading import column_names  # Arrow is loaded for files
 
     parts = parts_of(source, out)
-    names = column_names(source) if is_table(source) else []
+    names = column_names(source)
     asked = digest_of(predictor.describe() | {"separator": separator, "columns of the first file": names}, source)
     engine = runs.workers(predictor.wanted_device)
     with open_folders({out: parts}, asked, force=runs.force, resume=runs.resume):

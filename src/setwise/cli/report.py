@@ -72,6 +72,7 @@ def report(
             name: getattr(about, name) or noted.get(name) for name in ("truth", "candidates", "by")
         }
         about = replace(about, **columns)
+        loading = replace(loading, columns=loading.columns or [*filter(None, [noted.get("features")])])
     if about.key is not None and about.labels is None and votes is None:
         raise ValueError(
             "--key: matches the rows of --labels or --votes FILE, which is not given; leave out --key."
@@ -113,7 +114,11 @@ def _read_run(path: Path) -> dict[str, Any]:
         noted = json.loads(path.read_text(encoding="utf-8"))
         if not is_part_name(noted["model"]) or not is_part_name(noted["data"]):
             raise ValueError("model and data are no names of parts inside the folder")
-        odd = [name for name in ("truth", "candidates", "by", "title") if not isinstance(noted.get(name, ""), str)]
+        odd = [
+            name
+            for name in ("truth", "candidates", "by", "features", "title")
+            if not isinstance(noted.get(name, ""), str)
+        ]
         if odd:
             raise ValueError(f"{odd[0]} is no text")
         return dict(noted)
@@ -138,9 +143,6 @@ def _of_model(
     by = request.by or saved.category_column(model)
     options = _read_known(replace(request, by=by), model.classes_, options)
     options["settings"] = {"model": path.name, "data": request.source.name}
-    names = loading.columns or list(getattr(model, "feature_names_in_", []))
-    if names and len(names) == X.shape[1]:
-        options["feature_names"] = names
     if image:
         options["images"] = X.reshape(len(X), *_shape(image, X.shape[1]))
     with saved.no_name_warnings():

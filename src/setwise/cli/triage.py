@@ -232,8 +232,7 @@ class _Decided:
     """The columns of rows, all labels, what was decided, and the positions of rows that somebody looked at before.
 
     `found` is as the triage made it, and may hold some of those, reviewed and not drawn; only `kept` leaves them
-    out. `numbers` are the numbers of all rows where positions in the columns are not those of the triage;
-    `why` says why others are not decided.
+    out. `why` says why others are not decided.
     """
 
     columns: Mapping[str, Any]
@@ -241,7 +240,6 @@ class _Decided:
     found: Triage
     checked: Ints
     why: str = ""
-    numbers: Ints | None = None
 
     @property
     def n(self) -> int:
@@ -251,7 +249,7 @@ class _Decided:
     @property
     def rows(self) -> Ints:
         """The position in the columns of each entry of what was decided."""
-        return self.found.rows if self.numbers is None else np.searchsorted(self.numbers, self.found.rows)
+        return self.found.rows
 
     @property
     def settled(self) -> Ints:
@@ -349,23 +347,17 @@ def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _
 
 
 def _of_model(path: Path, request: RowRequest, asked: dict[str, Any], loading: opt.ModelOptions) -> _Decided:
-    """Of a model and rows: new ones, or those that it was fitted on; without any, those it was calibrated on."""
+    """Of a model and rows: new ones, or those that it was fitted on."""
     from setwise.streams import model_inputs as saved  # Arrow is loaded for files
     from setwise.tables.rows import output_columns, read_rows
 
     source = request.source
-    if path.is_file() and source is None:
-        calibration = saved.load_calibration(path)
-        _refuse_checks(request, path, calibration)
-        return _decide_numbers(calibration, calibration.triage(**asked))
+    if source is None:
+        raise ValueError(f"{path}: name the FILE with the rows to decide, or --probabilities FILE.")
     model, X = loading.load(path, source)
     parts = model.calibration_.parts
     if len(parts) == 1:
         _refuse_checks(request, path, parts[0])
-        if source is None:
-            return _decide_numbers(parts[0], model.triage(**asked))
-    elif source is None:
-        raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified.")
     classes = model.classes_.tolist()
     rows = read_rows(replace(request, classes=classes))
     given, answers = output_columns(source, rows), rows.answers if request.candidates or request.votes else None
@@ -405,16 +397,6 @@ def _refuse_checks(request: RowRequest, path: Path, calibration: Any) -> None:
             f"{path}: was calibrated without verified labels, and only these show how often proposals are wrong; "
             "draw rows with setwise suggest, verify them, and give them to fit or conformalize with --verified."
         )
-
-
-def _decide_numbers(calibration: Any, found: Triage) -> _Decided:
-    """The same where no table is given: the rows are the calibration's, and their numbers all that is known."""
-    import pyarrow as pa  # loaded for files
-
-    checked = _verified_numbers(calibration)
-    rows = np.union1d(found.rows, checked)
-    columns, places = {"row": pa.array(rows)}, np.searchsorted(rows, checked)
-    return _Decided(columns, calibration.classes.tolist(), found, places, numbers=rows)
 
 
 def _verified_numbers(calibration: Any) -> Ints:

@@ -18,6 +18,8 @@ from setwise.datasets.remote_files import RemoteFile, find, obtain
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
 
+_LISTED = ("rows", "features", "classes", "average_size", "licence", "home")
+
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
@@ -78,20 +80,9 @@ def available() -> list[Available]:
     """
     listed = []
     for name, entry in REGISTRY.items():
-        places = [find(file) for file in entry.files]
-        found = tuple(place for place in places if place is not None)
-        listed.append(
-            Available(
-                name=name,
-                rows=entry.rows,
-                features=entry.features,
-                classes=entry.classes,
-                average_size=entry.average_size,
-                licence=entry.licence,
-                home=entry.home,
-                found=found if len(found) == len(places) else None,
-            )
-        )
+        found = tuple(place for file in entry.files if (place := find(file)) is not None)
+        known = {field: getattr(entry, field) for field in _LISTED}
+        listed.append(Available(name, **known, found=found if len(found) == len(entry.files) else None))
     return listed
 
 

@@ -7,7 +7,7 @@ row · K + label, so that memory follows the labels that enter and not rows × c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,22 +104,20 @@ class Random:
 class InstanceDependent:
     """A wrong label enters with probability p_y = f_y / max f over wrong labels: what a model confuses, people do.
 
-    `model` is a matrix of probabilities (n, K), or anything with `predict_proba`, which then needs `X`.
-    The wrong label the model finds most probable always enters; where it excludes all of them (every f_y is 0),
-    one wrong label at random.
+    `probabilities` are those of a model, (n, K). The wrong label that it finds most probable always enters; where
+    it excludes all of them (every f_y is 0), one wrong label at random.
     """
 
-    model: Any
-    X: Any = None
+    probabilities: Any
 
     @property
     def n_classes(self) -> int | None:
-        """As many as the probabilities have columns; not known where a model was given."""
-        return _columns(self.model)
+        """As many as the probabilities have columns."""
+        return _columns(self.probabilities)
 
     def wrong_labels(self, y: Ints, n_classes: int, rng: np.random.Generator) -> Ints:
         """The wrong labels that enter, as sorted integers row · K + label."""
-        p = _probabilities_of(self.model, self.X, len(y), n_classes)
+        p = _read_probabilities(self.probabilities, len(y), n_classes)
 
         def chances(block: slice) -> Floats:
             wrong = p[block].astype(np.float64)
@@ -169,33 +167,28 @@ class ClassConditional:
 class Adversarial:
     """The worst wrong labels for a given model, the same number in every row.
 
-    ``aim="confuse"`` adds those the model finds most probable, which hide the truth from a learner and make
-    optimistic strategies such as `min` undercover; ``aim="inflate"`` adds those it finds least probable, which
-    drive the threshold of `max` to its ceiling. `model` and `X` as for `InstanceDependent`.
+    These are the wrong labels that the model finds most probable, which hide the truth from a learner and make
+    optimistic strategies such as `min` undercover. `probabilities` as for `InstanceDependent`.
     """
 
-    model: Any
-    X: Any = None
+    probabilities: Any
     added: int = 1
-    aim: Literal["confuse", "inflate"] = "confuse"
 
     @property
     def n_classes(self) -> int | None:
-        """As many as the probabilities have columns; not known where a model was given."""
-        return _columns(self.model)
+        """As many as the probabilities have columns."""
+        return _columns(self.probabilities)
 
     def wrong_labels(self, y: Ints, n_classes: int, rng: np.random.Generator) -> Ints:  # noqa: ARG002 - no chance here
         """The wrong labels that enter, as sorted integers row · K + label."""
-        if self.aim not in {"confuse", "inflate"}:
-            raise ValueError(f"aim: {self.aim!r} is not known; use 'confuse' or 'inflate'.")
         if not 1 <= self.added < n_classes:
             raise ValueError(
                 f"added: {self.added} wrong labels of {n_classes - 1}; at least one, at most all of them."
             )
-        p = _probabilities_of(self.model, self.X, len(y), n_classes)
+        p = _read_probabilities(self.probabilities, len(y), n_classes)
         chosen = [np.empty(0, dtype=np.intp)]
         for block in blocks(p):
-            merit = p[block].astype(np.float64) * (1 if self.aim == "confuse" else -1)
+            merit = p[block].astype(np.float64)
             merit[np.arange(len(merit)), y[block]] = -np.inf
             worst = np.argsort(-merit, axis=1, kind="stable")[:, : self.added]
             chosen.append((np.arange(block.start, block.stop)[:, None] * n_classes + worst).ravel())
@@ -220,15 +213,11 @@ def _as_labels(y: ArrayLike, n_classes: int | None) -> tuple[Ints, int]:
 
 
 def _columns(matrix: Any) -> int | None:
-    return None if hasattr(matrix, "predict_proba") or np.ndim(matrix) != 2 else int(np.shape(matrix)[1])
+    return None if np.ndim(matrix) != 2 else int(np.shape(matrix)[1])
 
 
-def _probabilities_of(model: Any, X: Any, n: int, n_classes: int) -> Floats:
-    if hasattr(model, "predict_proba"):
-        if X is None:
-            raise ValueError("X: a model was given without rows to ask it about; pass X, or its probabilities.")
-        model = model.predict_proba(X)
-    p = as_probabilities(model, "unit", n_classes)
+def _read_probabilities(probabilities: Any, n: int, n_classes: int) -> Floats:
+    p = as_probabilities(probabilities, "unit", n_classes)
     if len(p) != n:
         raise ValueError(f"probabilities: {len(p)} rows for {n} labels; give one row per label.")
     return p

@@ -16,7 +16,6 @@ from setwise.errors import InputError, Remedy
 
 UNKNOWN = -1
 MISSING = -2
-_MOST = 1_000_000  # classes that unnamed positions may define, unless there are more labels
 _LONE = re.compile("[\ud800-\udfff]")  # surrogates without their other half
 _KINDS = {int: "i", str: "U", float: "f", bool: "b"}  # numpy's kind for each Python type
 Classes: TypeAlias = "Vocabulary | Iterable[Hashable] | None"
@@ -61,15 +60,6 @@ class Vocabulary:
     def positions(cls, n_classes: int) -> Vocabulary:
         """The labels 0..K−1: a label is its own position."""
         return cls(frozen(np.arange(n_classes)), declared=True)
-
-    @classmethod
-    def up_to_largest(cls, codes: Ints) -> Vocabulary:
-        """The labels 0..max of some positions; one far beyond their number is refused as a gap."""
-        largest = int(codes.max(initial=0))
-        if largest >= max(_MOST, codes.size):
-            problem = f"the label {largest} would make {largest + 1:,} classes"
-            raise InputError(problem, Remedy("classes", None, "to name them"), "write −1 where there is no label")
-        return cls.positions(largest + 1)
 
     @classmethod
     def infer(cls, labels: Sequence[Any] | Array) -> Vocabulary:

@@ -1,4 +1,4 @@
-"""How candidate sets look: their sizes, what is confused with what, and what a model's ranking says about them."""
+"""How candidate sets look: their sizes, and what is confused with what."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Floats
+from setwise._arrays import Array
 from setwise.conformal.calibration import Calibration
 from setwise.labels.label_sets import LabelSets
-from setwise.report.level_facts import histogram, size_bins, tidy_all
-
-_RANKS = 30  # beyond that the curve says nothing more
-_TESTED = 2_000_000  # labels of rows that the test looks at; of more a sample of rows is drawn
+from setwise.report.level_facts import histogram, size_bins
 
 
 def candidate_facts(
-    calibration: Calibration | None, candidates: LabelSets | None, probabilities: Floats | None, truth: Array | None
+    calibration: Calibration | None, candidates: LabelSets | None, truth: Array | None
 ) -> dict[str, Any] | None:
     """What is known of candidates: those of the new rows where given, else the sizes of the calibration rows'.
 
@@ -26,10 +23,9 @@ def candidate_facts(
         sizes = None if calibration is None else calibration.evidence.sizes
         if calibration is None or sizes is None or (sizes == 1).all():
             return None
-        return _sizes(sizes, len(calibration.vocabulary)) | {"of": "calibration", "pairs": [], "gate": None}
+        return _sizes(sizes, len(calibration.vocabulary)) | {"of": "calibration", "pairs": []}
     from setwise.tables.inspection import inspect  # sparse products, needed here alone
 
-    miss_rate = 0.0 if calibration is None else float(calibration.setting.miss_rate)
     found = inspect(candidates, truth)
     pairs = [
         {"labels": [str(label) for label in pair.labels], "rows": f"{pair.rows:,}", "share": f"{pair.share:.1%}"}
@@ -44,7 +40,6 @@ def candidate_facts(
         "held": held,
         "never": [str(label) for label in found.never_occurs[:12]],
         "n_never": len(found.never_occurs),
-        "gate": None if probabilities is None else _gate(probabilities, candidates, miss_rate),
     }
 
 
@@ -58,24 +53,4 @@ def _sizes(sizes: Any, n_classes: int) -> dict[str, Any]:
         "single": f"{np.mean(sizes == 1):.1%}",
         "names": names[:last],
         "counts": counts[:last],
-    }
-
-
-def _gate(probabilities: Floats, candidates: LabelSets, miss_rate: float) -> dict[str, Any] | None:
-    """How often the label that the model ranks first, second, … is a candidate, and what that refutes."""
-    from setwise.contamination.diagnose import diagnose  # needed here alone
-
-    kept = np.flatnonzero(candidates.sizes)
-    if (candidates.sizes[kept] == 1).all():
-        return None
-    most = max(_TESTED // candidates.n_classes, 1)
-    if len(kept) > most:
-        kept = np.sort(np.random.default_rng(0).choice(kept, most, replace=False))
-    found = diagnose(probabilities[kept], candidates[kept], miss_rate=miss_rate)
-    return {
-        "sentence": found.sentence,
-        "rate": tidy_all(found.rate[:_RANKS]),
-        "lower": tidy_all(found.lower[:_RANKS]),
-        "upper": tidy_all(found.upper[:_RANKS]),
-        "floor": tidy_all(found.floor[:_RANKS]),
     }

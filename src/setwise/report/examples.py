@@ -9,32 +9,21 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Ints
-from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN
 from setwise.report.html_pages import data_address
-from setwise.report.label_entry_levels import EntrySource, Scored, Sweep
+from setwise.report.label_entry_levels import EntrySource, Sweep
 from setwise.report.reported_rows import Rows
-from setwise.scores import Nodes
 
 _EACH = 12  # examples of each kind
 _LABELS = 40  # labels of an example that are listed
-_BARS = 5  # p-values of an example that are drawn
-_FEATURES = 6
 _SIDE = 96  # pixels; larger images are made smaller
 
 
-def example_facts(
-    source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction, feature_names: list[str] | None = None
-) -> list[dict[str, Any]]:
+def example_facts(source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction) -> list[dict[str, Any]]:
     """One dictionary per example."""
     shown = _choose_rows(sweep, sweep.levels.index(level))
     entries, p_values = source.entries(shown), source.p_values(shown)
     names = [str(label) for label in rows.vocabulary.classes.tolist()]
-    score = source.calibration.conformity_score if isinstance(source, Scored) else None
-    nodes: list[list[Any]] = []
-    if isinstance(score, Nodes):
-        sets = LabelSets.from_mask(entries <= sweep.levels.index(level), rows.vocabulary)
-        nodes = sets.to_nodes(score.tree, score.at_most).to_lists()
     facts = []
     for i, row in enumerate(shown.tolist()):
         values = None if p_values is None else p_values[i]
@@ -62,18 +51,8 @@ def example_facts(
             "candidates": None if rows.candidates is None else [names[k] for k in own[:_LABELS]],
             "more_candidates": max(len(own) - _LABELS, 0),
         }
-        if nodes:
-            fact["nodes"] = f"confidence {float(level):.12g}: {', '.join(map(str, nodes[i])) or 'no node'}"
-        if values is not None:
-            best = np.argsort(-values, kind="stable")[:_BARS].tolist()
-            fact["bars"] = [
-                {"name": names[k], "p": p_text(values[k]), "width": round(100 * float(values[k]), 1)} for k in best
-            ]
         if rows.images is not None:
             fact["image"] = png(rows.images[row])
-        elif rows.features is not None:
-            fact["features"] = _features(rows.features[[row]], feature_names)  # also of sparse arrays
-            fact["more_features"] = max(int(np.prod(rows.features.shape[1:])) - _FEATURES, 0)
         facts.append(fact)
     return facts
 
@@ -118,12 +97,3 @@ def _choose_rows(sweep: Sweep, at: int) -> Ints:
 
 def _some(rng: np.random.Generator, rows: Ints) -> Ints:
     return rows if len(rows) <= _EACH else np.sort(rng.choice(rows, _EACH, replace=False))
-
-
-def _features(row: Any, names: list[str] | None) -> list[dict[str, str]]:
-    values = np.ravel(row.toarray() if hasattr(row, "toarray") else row).tolist()[:_FEATURES]
-    titles = names or [f"feature {i}" for i in range(len(values))]
-    return [
-        {"name": str(title), "value": f"{value:.4g}" if isinstance(value, float) else str(value)}
-        for title, value in zip(titles, values, strict=False)
-    ]

@@ -131,12 +131,6 @@ class Sweep:
     truth: Ints | None
     group: Ints | None = None
 
-    @property
-    def mean_sizes(self) -> Floats:
-        """The mean size at each level."""
-        means: Floats = self.sizes.mean(axis=0)
-        return means
-
     def hits(self) -> tuple[Ints, int]:
         """How many sets hold the truth at each level, and how many rows have a known one."""
         if self.truth is None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Floats, Ints
+from setwise._arrays import Ints
 from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
 from setwise.report.label_entry_levels import DELTA, Sweep
@@ -50,7 +50,6 @@ def level_facts(
         fact = {
             "level": float(level),
             "text": level_text(level),
-            "threshold": "" if calibration is None else _threshold(calibration, level),
             "mean": float(sizes.mean()),
             "mean_size": f"{sizes.mean():.2f}",
             "single": f"{(sizes == 1).mean():.1%}",
@@ -132,28 +131,6 @@ def tidy(value: float) -> float | None:
     """A number for a chart: six digits, and None where there is none."""
     number = float(value)
     return float(f"{number:.6g}") if math.isfinite(number) else None
-
-
-def tidy_all(values: Sequence[float] | Floats) -> list[float | None]:
-    """Several of them."""
-    return [tidy(value) for value in values]
-
-
-def _threshold(calibration: Calibration, level: Fraction) -> str:
-    """The threshold on the published scale; a range where it differs by category or label."""
-    if calibration.evidence.weight is not None:
-        return "depends on the row's weight"
-    found = np.concatenate([np.ravel(rule.threshold(level)) for rule in calibration.rules])
-    offset = calibration.conformity_score.offset
-    low, high = (_format_threshold(float(end), offset) for end in (found.min(), found.max()))
-    return low if low == high else f"{low} to {high}"
-
-
-def _format_threshold(stored: float, offset: float) -> str:
-    """A stored threshold on its published scale, with as much of it as tells it from one."""
-    if math.isinf(stored):
-        return "every label" if stored > 0 else "no label"
-    return f"1 − {-stored:.2g}" if offset == 1 and 0 < -stored < 1e-4 else f"{stored + offset:.4g}"
 
 
 def _bracket(calibration: Calibration, level: Fraction) -> tuple[float, float] | None:

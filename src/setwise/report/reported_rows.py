@@ -27,7 +27,6 @@ class Rows:
     codes: Ints | None = None
     unknown: str | None = None  # of true labels outside the classes
     candidates: LabelSets | None = None
-    features: Any = None
     images: Any = None
     by: Array | None = None
     weight: Floats | None = None
@@ -64,7 +63,7 @@ class Rows:
         sets = None
         if candidates is not None:
             sets = as_candidates(candidates, len(vocabulary), vocabulary.classes)
-        for name in ("features", "images", "row_ids", "ids"):
+        for name in ("images", "row_ids", "ids"):
             if known.get(name) is not None:
                 known[name] = _array(known[name])
         for name, value in {"y": truth, "candidates": sets, **known}.items():
@@ -84,14 +83,12 @@ class Rows:
         if self.total <= most:
             return self
         taken = np.sort(np.random.default_rng(0).choice(self.total, max(most, 1), replace=False))
-        parts = ("y", "codes", "candidates", "features", "images", "by", "weight", "row_ids", "ids", "group")
+        parts = ("y", "codes", "candidates", "images", "by", "weight", "row_ids", "ids", "group")
         held: dict[str, Any] = {name: getattr(self, name) for name in parts}
         kept = {name: None if value is None else value[taken] for name, value in held.items()}
         return Rows(self.total, taken, self.vocabulary, **kept)
 
 
 def _array(values: Any) -> Any:
-    """Rows that can be chosen by position, from a frame too; a sparse matrix stays sparse."""
-    if hasattr(values, "tocsr"):
-        return values.tocsr()
+    """Rows that can be chosen by position, from a frame too."""
     return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -37,9 +37,6 @@ from setwise.report.html_pages import fill_page, read_part
 from setwise.report.label_entry_levels import EntrySource, Given, Scored, Sweep, Valued, grid, sweep
 from setwise.report.level_facts import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
-from setwise.report.review_list import review_facts
-from setwise.report.row_comparison import row_comparison_facts
-from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import class_intervals, subgroup_facts
 from setwise.report.verdict import guarantees, promise_of
 from setwise.storage.atomic_files import replacing
@@ -56,8 +53,6 @@ def build_report(
     y: Column = None,
     candidates: Candidates = None,
     votes: Votes | None = None,
-    features: Features | None = None,
-    feature_names: Iterable[str] | None = None,
     images: Any = None,
     by: Column = None,
     groups: Column = None,
@@ -65,7 +60,6 @@ def build_report(
     row_ids: Column = None,
     ids: Column = None,
     confidence_level: float = 0.9,
-    others: Iterable[Calibration] = (),
     comparison: Comparison | Literal["auto"] | None = "auto",
     title: str = "Can these prediction sets be trusted?",
     settings: Mapping[str, Any] | None = None,
@@ -87,8 +81,8 @@ def build_report(
     votes
         Votes on other rows, such as those that the model learned from, for a section on the annotators. Votes in
         place of candidates have one too.
-    features, feature_names, images
-        What to show of an example: its first features, or its image, (rows, height, width) or (…, 3).
+    images
+        What to show of an example: (rows, height, width) or (…, 3).
     by
         A category per row: coverage is shown by category. Needed where the calibration is by category.
     groups
@@ -97,12 +91,9 @@ def build_report(
     sample_weight, row_ids
         As in `Calibration.predict_set`.
     ids
-        What the rows are called, shown beside their numbers and in the list of rows to review.
+        What the rows are called, shown beside their numbers.
     confidence_level
         Where the slider starts, and what the verdict is about.
-    others
-        Other calibrations for the same rows, to compare with this one. Strategies that the evidence of
-        `calibration` supports are added automatically.
     comparison
         Of these rows with the calibration rows: ``"auto"`` makes one, None leaves it out. Where it refutes that
         they come from one source, nothing is guaranteed.
@@ -135,7 +126,6 @@ def build_report(
         calibration.vocabulary,
         y=y,
         candidates=candidates,
-        features=features,
         images=images,
         by=by,
         groups=groups_of_new_rows(groups, len(matrix), calibrated=grouped),
@@ -151,30 +141,21 @@ def build_report(
     differs = None if comparison is None else comparison.differs
     if differs is not None:
         calibration = calibration.withdraw(differs)
-        others = [other.withdraw(differs) for other in others]
     rows = rows.sample(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
     source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
-    chosen = sweep(source, rows.codes, rows.group)
-    compared, absent = alternatives(calibration, others, level)
-    sweeps = [chosen, *(sweep(_same_rows(source, other, rows), rows.codes, rows.group) for other in compared[1:])]
     return _write(
         path,
         title,
         source,
-        chosen,
+        sweep(source, rows.codes, rows.group),
         rows if rows.by is not None else replace(rows, by=category),
         level,
         guarantee_at=calibration.guarantee,
         calibration=calibration,
-        matrix=matrix if plain else None,
         people=people,
         comparison=comparison,
-        strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent}
-        if len(compared) > 1
-        else None,
-        feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
 
@@ -189,8 +170,6 @@ def report_sets(
     by: Column = None,
     groups: Column = None,
     p_values: ProbabilityRows | None = None,
-    features: Features | None = None,
-    feature_names: Iterable[str] | None = None,
     images: Any = None,
     ids: Column = None,
     guarantee: GuaranteeAt | None = None,
@@ -224,7 +203,6 @@ def report_sets(
         candidates=candidates,
         by=by,
         groups=groups,
-        features=features,
         images=images,
         ids=ids,
     )
@@ -247,7 +225,6 @@ def report_sets(
         stated=stated,
         people=people,
         comparison=comparison,
-        feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
 
@@ -262,7 +239,7 @@ def report_model(
 ) -> Path:
     """Writes a report on the sets that a fitted `ConformalClassifier` or `CrossConformalClassifier` gives rows X.
 
-    Options as in `build_report`; the confidence level is the model's unless given, and features are those of X.
+    Options as in `build_report`; the confidence level is the model's unless given.
     Nothing is guaranteed for rows that the model learned from or was calibrated on. It looks for them and warns,
     unless ``comparison`` says what is known of the rows.
     """
@@ -271,10 +248,7 @@ def report_model(
     check_is_fitted(model, "calibration_")
     check_row_names(X=X, y=y, candidates=candidates, by=options.get("by"))
     used = None if "comparison" in options else model.used_rows_.warn_if_used(X)
-    names = getattr(X, "columns", getattr(model, "feature_names_in_", None))
     shown: dict[str, Any] = {"confidence_level": model.confidence_level, "y": y, "candidates": candidates}
-    if "images" not in options and getattr(X, "ndim", 1) == 2:
-        shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
     asked, matrix = model.calibration_, model.predict_conformed(X)
     pooled, grouped = len(asked.parts) > 1, any(part.evidence.group is not None for part in asked.parts)
@@ -303,12 +277,6 @@ def _people(candidates: Any, votes: Any, rows: Rows, probabilities: Floats | Non
     return annotator_facts(votes)
 
 
-def _same_rows(source: Scored, other: Alternative, rows: Rows) -> Scored:
-    """The sets that another strategy gives the same rows."""
-    category, codes = _categories(other.calibration, source.matrix, rows)
-    return replace(source, calibration=other.calibration, by=category, codes=codes)
-
-
 def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[Array | None, Ints | None]:
     """The category of each row and its position among those that were calibrated; None without categories."""
     if calibration.categories is None:
@@ -334,10 +302,7 @@ def _write(
     stated: bool = True,
     calibration: Calibration | None = None,
     comparison: Comparison | None = None,
-    matrix: Floats | None = None,
     people: dict[str, Any] | None = None,
-    strategies: dict[str, Any] | None = None,
-    feature_names: list[str] | None = None,
 ) -> Path:
     """Puts the parts of the page together and writes the file, which appears whole or not at all."""
     classes, at = rows.vocabulary.classes, swept.levels.index(level)
@@ -356,7 +321,7 @@ def _write(
     by_label, rules = [], () if calibration is None else calibration.rules
     if calibration is not None and by_class is not None:
         by_label = class_advice(calibration, class_intervals(by_class, classes, at), level)
-    ambiguity = candidate_facts(calibration, rows.candidates, matrix, rows.y)
+    ambiguity = candidate_facts(calibration, rows.candidates, rows.y)
     contents = {
         "title": title,
         "guarantee": [] if guarantee is None else _paragraphs(guarantee),
@@ -370,20 +335,16 @@ def _write(
         "unknown": rows.unknown,
         "n_classes": len(classes),
         "bins": size_bins(len(classes))[1],
-        "strategies": strategies,
         "by_class": by_class,
         "by_category": by_category,
         "class_advice": by_label,
         "promised_by_class": any(np.ndim(rule.threshold(level)) for rule in rules),
         "promised_by_category": calibration is not None and calibration.categories is not None,
-        "comparison": None if comparison is None else row_comparison_facts(comparison),
+        "comparison": comparison,
         "ambiguity": ambiguity,
         "people": people,
-        "review": review_facts(source, swept, rows, level),
-        "examples": example_facts(source, swept, rows, level, feature_names),
-        "advice": advice(strategies["rows"] if strategies else [], known=known or promise.truth)
-        if guarantee
-        else [],
+        "examples": example_facts(source, swept, rows, level),
+        "measurable": guarantee is not None and not (known or promise.truth),
         "settings": _settings(calibration, rows, level if stated else None)
         | {str(k): str(v) for k, v in settings.items()},
     }
@@ -391,9 +352,6 @@ def _write(
         "at": at,
         "facts": facts,
         "bins": contents["bins"],
-        "strategies": None
-        if strategies is None
-        else [{name: value for name, value in each.items() if name != "lines"} for each in strategies["rows"]],
         "parts": {"class": by_class, "category": by_category},
         "candidates": ambiguity,
     }

@@ -127,12 +127,7 @@ class BatchPredictor:
     def predict(self, table: Any, where: str = "the table", first_row: int = 0) -> Predicted:
         """The same as arrays; errors name the file `where`, and count its rows from `first_row`."""
         layout = self.layout(list(table.column_names), where)
-        return self.predict_rows(*saved.read_batch(table, layout, where, first_row), where, first_row)
-
-    def predict_rows(
-        self, values: Any, carried: dict[str, Any], where: str = "the table", first_row: int = 0
-    ) -> Predicted:
-        """The same of rows that are read: features or probabilities, and the other columns."""
+        values, carried = saved.read_batch(table, layout, where, first_row)
         options = self._categories(carried, where, first_row)
         matrix, calibration = self.calibration_inputs(values), self.calibration
         try:

@@ -17,8 +17,7 @@ from setwise.errors import InputError, Omission, Remedy
 from setwise.learn.feature_frame import FeatureFrame
 from setwise.learn.threads import use_one_thread
 from setwise.probabilities.proposed_labels import Proposals
-from setwise.tables import read_table
-from setwise.tables.arrow_reading import absent_column, batches_with_origin, column_names, is_table
+from setwise.tables.arrow_reading import absent_column, batches_with_origin, column_names
 from setwise.tables.label_columns import one_chunk
 from setwise.tables.set_files import probability_columns
 from setwise.tables.tabular import Layout, interpret
@@ -172,8 +171,6 @@ def probability_layout(names: list[str], labels: list[Any], where: Any) -> Layou
 
 def all_features(file: Any, model: Any, features: list[str] | None) -> Any:
     """The features of all rows by the names the model knows, in its order."""
-    if not is_table(file):
-        return array_batch(file)[0]
     return _read_all(file, feature_layout(column_names(file), model, features, file))
 
 
@@ -188,13 +185,6 @@ def _read_all(file: Any, layout: Layout) -> Any:
     batches = batches_with_origin(file, ROWS, text=text, only=columns)
     parts = [interpret(batch, layout, where, first).X for where, first, batch in batches]
     return FeatureFrame.concatenate(parts) if isinstance(parts[0], FeatureFrame) else np.concatenate(parts)
-
-
-def array_batch(file: Any) -> Batch:
-    """The rows of a file of arrays, and their identifiers and true labels where it has some."""
-    table = read_table(file)
-    beside = {**table.carried, **({} if table.truth is None else {"y": table.truth})}
-    return table.X, {name: pa.array(values.tolist()) for name, values in beside.items()}
 
 
 def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> Batch:

@@ -15,7 +15,7 @@ from setwise.streams import model_inputs as saved
 from setwise.streams.batch_predictor import BatchPredictor, Predicted
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import TablePart, check_alike
-from setwise.tables.arrow_reading import batches_with_origin, column_names, has_rows, is_table
+from setwise.tables.arrow_reading import batches_with_origin, column_names, has_rows
 from setwise.tables.set_files import SetWriter, set_writer
 from setwise.tables.table_files import TableFiles
 
@@ -78,9 +78,6 @@ def predict_table(
 
 def _batches(predictor: BatchPredictor, source: TableFiles) -> Iterator[tuple[str, int, Predicted]]:
     """The files that batches are from, the number of their first row there, and their sets."""
-    if not predictor.probabilities and not is_table(source):
-        yield str(source), 0, predictor.predict_rows(*saved.array_batch(source), str(source))
-        return
     names = column_names(source)
     told = saved.text_columns(names, predictor.layout(names, source))
     with ahead(batches_with_origin(source, predictor.rows_at_a_time(names), text=told)) as tables:
@@ -105,7 +102,7 @@ class PartWriter:
     def __call__(self, part: TablePart) -> tuple[TablePart, PredictedRows]:
         """What was found; the output of the part is whole, or absent, as that of a part without rows is."""
         part.record.unlink(missing_ok=True)
-        if is_table(part.source) and not has_rows(part.source):
+        if not has_rows(part.source):
             part.out.unlink(missing_ok=True)
             return part, PredictedRows(compared=self.predictor.row_tally().export())
         check_alike(part.source, self.columns)

@@ -20,7 +20,7 @@ from typing import Any
 from setwise._version import __version__
 from setwise.errors import DataError, InputError, Remedy
 from setwise.storage.atomic_files import check_replaceable, lock_folder, open_regular, replacing
-from setwise.tables.arrow_reading import TABLES, check_columns, column_names, is_table, row_count
+from setwise.tables.arrow_reading import TABLES, check_columns, column_names, row_count
 from setwise.tables.table_files import MODEL_HEAD, TableFiles, without_compression
 
 _RECORD = ".{}.done.json"
@@ -82,7 +82,7 @@ class TablePart:
 
 def check_alike(source: TableFiles, columns: Collection[str]) -> None:
     """Refuses a file with other columns than the first one has."""
-    check_columns(column_names(source) if is_table(source) else (), columns, source, "the first file")
+    check_columns(column_names(source), columns, source, "the first file")
 
 
 def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
@@ -177,6 +177,6 @@ def check_complete(parts: Sequence[TablePart], *outputs: Sequence[Path]) -> None
 
 def digest_of(described: Mapping[str, Any], source: TableFiles) -> str:
     """A digest of plain data and of how files are read, by which questions are compared."""
-    read = [source.format, source.delimiter, source.encoding, source.decimal]
+    read = [source.delimiter, source.encoding, source.decimal]
     asked = {**described, "reading": read, "setwise": __version__}
     return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()

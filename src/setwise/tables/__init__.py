@@ -12,7 +12,6 @@ from setwise._lazy import lazy_names
 if TYPE_CHECKING:
     from setwise.errors import DataError as DataError
     from setwise.tables.importers.annotator_tables import from_annotators_long as from_annotators_long
-    from setwise.tables.importers.annotator_tables import from_annotators_wide as from_annotators_wide
     from setwise.tables.importers.imported import Imported as Imported
     from setwise.tables.importers.label_studio import from_label_studio as from_label_studio
     from setwise.tables.importers.llm_answers import from_answers_jsonl as from_answers_jsonl
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".errors": ("DataError",),
-    "importers.annotator_tables": ("from_annotators_long", "from_annotators_wide"),
+    "importers.annotator_tables": ("from_annotators_long",),
     "importers.llm_answers": ("from_answers_jsonl",),
     "importers.imported": ("Imported",),
     "importers.label_studio": ("from_label_studio",),

@@ -114,13 +114,6 @@ def batches_with_origin(
             start += len(batch)
 
 
-def is_table(source: Any) -> bool:
-    """Whether files have named columns; .npz files hold arrays."""
-    files = table_files(source)
-    with reading(files.paths[0], files):
-        return files.form(files.paths[0]) != "npz"
-
-
 def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *ways: Remedy | str) -> DataError:
     """The error about a column that a table lacks; `why` says what needs it, and `ways` are remedies."""
     names = [one if one.isprintable() and one == one.strip() != "" else repr(one) for one in names if any(names)]
@@ -273,9 +266,7 @@ def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
             return table
     if form == "arrow":
         return _read_arrow(path)
-    if form == "xlsx":
-        return _read_excel(path, files.where(path))
-    raise DataError(f"{files.where(path)}: {form} files hold arrays, not a table with columns.")
+    return _read_excel(path, files.where(path))
 
 
 def _batches_of(
@@ -283,9 +274,6 @@ def _batches_of(
 ) -> Iterator[Any]:
     with reading(path, files):
         form = files.form(path)
-        if form == "npz":
-            problem = f"{files.where(path)}: npz files hold arrays, which are not read in batches"
-            raise DataError(problem, "convert it to .parquet")
         if form in {"json", "xlsx"}:
             return _slices(check_table(_whole(files, path, text), files.where(path)), rows)
     if form == "jsonl":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -30,17 +28,6 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Unlabelled:
-    """Rows without candidates, and what it costs to drop them or to let every label be a candidate there."""
-
-    rows: int
-    share: float
-    mean_size_dropped: float
-    mean_size_filled: float
-    first: int | None
-
-
-@dataclass(frozen=True)
 class Inspection:
     """The result of `inspect`; it prints as a short summary, and `to_dict` gives plain data."""
 
@@ -50,13 +37,13 @@ class Inspection:
     sizes: dict[int, int]
     singletons: int
     full: int
-    unlabelled: Unlabelled
+    unlabelled: int
+    first_unlabelled: int | None
     confused: tuple[Pair, ...]
     never_alone: tuple[Any, ...]
     never_occurs: tuple[Any, ...]
     containment: float | None
     truth_known: int | None
-    duplicates: dict[str, int] | None
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain dicts, lists and numbers."""
@@ -68,13 +55,9 @@ class Inspection:
             f"sizes: {join_names([f'{size}: {count:,}' for size, count in self.sizes.items()], _SHOWN)}",
             f"one candidate only: {_part(self.singletons, self.rows)}; every class: {_part(self.full, self.rows)}",
         ]
-        if self.unlabelled.rows:
-            lost = self.unlabelled
-            lines.append(
-                f"without candidates: {_part(lost.rows, self.rows)}, first in row {lost.first}; dropping them "
-                f"keeps {lost.mean_size_dropped:.2f} candidates per row, filling them makes it "
-                f"{lost.mean_size_filled:.2f}"
-            )
+        if self.unlabelled:
+            empty = f"without candidates: {_part(self.unlabelled, self.rows)}, first in row {self.first_unlabelled}"
+            lines.append(empty)
         if self.confused:
             pairs = (f"{a} and {b} ({pair.rows:,})" for pair in self.confused for a, b in [pair.labels])
             lines.append(f"most often together: {join_names([*pairs], _SHOWN)}")
@@ -87,32 +70,18 @@ class Inspection:
                 f"the truth is a candidate in {self.containment:.2%} of the {self.truth_known:,} rows where it is "
                 "known"
             )
-        if self.duplicates is not None:
-            found = (f"{name} {count:,}" for name, count in self.duplicates.items())
-            lines.append(
-                f"rows that occur in more than one part of the split: {join_names([*found], _SHOWN) or 'none'}"
-            )
         return "\n".join(lines)
 
 
-def inspect(
-    candidates: Any,
-    truth: ArrayLike | None = None,
-    *,
-    X: ArrayLike | None = None,
-    split: Mapping[str, ArrayLike] | None = None,
-    top: int = 10,
-) -> Inspection:
+def inspect(candidates: Any, truth: ArrayLike | None = None, *, top: int = 10) -> Inspection:
     """Describes candidate sets.
 
     Parameters
     ----------
     candidates
-        A `LabelSets`; or a table or benchmark with candidates, whose truth, X and split are then used too.
+        A `LabelSets`; or a table or benchmark with candidates, whose truth is then used too.
     truth
         True labels; None or NaN where they are unknown.
-    X, split
-        Features, and the row numbers of each part, to find rows that occur in more than one part.
     top
         How many confused pairs to name.
 
@@ -132,14 +101,13 @@ def inspect(
         if getattr(source, "candidates", None) is None:
             raise ValueError("candidates: expected LabelSets, or a table or benchmark that has candidates.")
         truth = truth if truth is not None else getattr(source, "truth", getattr(source, "y", None))
-        X = X if X is not None else getattr(source, "X", None)
-        split = split if split is not None else getattr(source, "split", None)
         candidates = source.candidates
     sets: LabelSets = candidates
     sizes, k = sets.sizes, sets.n_classes
     labels = sets.classes.tolist()
     counts = np.bincount(sets.rows[1], minlength=k)
     alone = np.bincount(sets.rows[1][sets.rows[0][:-1][sizes == 1]], minlength=k)
+    empty = np.flatnonzero(sizes == 0)
     containment, known = _containment(sets, truth)
     return Inspection(
         rows=len(sets),
@@ -148,26 +116,13 @@ def inspect(
         sizes={int(size): int(count) for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)},
         singletons=int((sizes == 1).sum()),
         full=int((sizes == k).sum()),
-        unlabelled=_count_unlabelled(sizes, k),
+        unlabelled=len(empty),
+        first_unlabelled=int(empty[0]) if len(empty) else None,
         confused=_most_confused(sets, counts, labels, top),
         never_alone=tuple(labels[i] for i in np.flatnonzero((counts > 0) & (alone == 0))),
         never_occurs=tuple(labels[i] for i in np.flatnonzero(counts == 0)),
         containment=containment,
         truth_known=known,
-        duplicates=_duplicates(X, split) if X is not None and split is not None else None,
-    )
-
-
-def _count_unlabelled(sizes: Ints, k: int) -> Unlabelled:
-    empty = np.flatnonzero(sizes == 0)
-    n, left = len(sizes), len(sizes) - len(empty)
-    total = float(sizes.sum())
-    return Unlabelled(
-        rows=len(empty),
-        share=len(empty) / max(n, 1),
-        mean_size_dropped=total / max(left, 1),
-        mean_size_filled=(total + len(empty) * k) / max(n, 1),
-        first=int(empty[0]) if len(empty) else None,
     )
 
 
@@ -209,14 +164,6 @@ def _containment(sets: LabelSets, truth: ArrayLike | None) -> tuple[float | None
     if not len(known):
         return None, 0
     return float(sets[known].contains(y[known]).mean()), len(known)
-
-
-def _duplicates(X: ArrayLike, split: Mapping[str, ArrayLike]) -> dict[str, int]:
-    """For each pair of parts, how many rows of the second also occur in the first."""
-    rows = np.ascontiguousarray(np.asarray(X).reshape(len(np.asarray(X)), -1) + 0)  # −0.0 becomes 0.0
-    _, code = np.unique(rows.view(f"V{rows.strides[0]}"), return_inverse=True)
-    codes = {name: code.ravel()[np.asarray(held)] for name, held in split.items()}
-    return {f"{one} and {two}": int(np.isin(codes[two], codes[one]).sum()) for one, two in combinations(codes, 2)}
 
 
 def _part(count: int, of: int) -> str:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from setwise._arrays import Ints
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
-from setwise.tables.arrow_reading import arrow_batches, arrow_table, column_names, is_table
+from setwise.tables.arrow_reading import arrow_batches, arrow_table, column_names
 from setwise.tables.label_columns import is_text, one_chunk
 from setwise.tables.table_files import names_files, source_name
 
@@ -73,8 +73,6 @@ def refuse_other_order(source: Any, other: Any) -> None:
 
     It shows this if at least half of the rows have a unique value that both tables hold, some in another place.
     """
-    if any(names_files(table) and not is_table(table) for table in (source, other)):
-        return
     shared = [name for name in column_names(source) if name in column_names(other)]
     if not shared:
         return

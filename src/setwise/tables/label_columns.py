@@ -22,10 +22,7 @@ from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.tables.arrow_types import plain_column
-from setwise.tables.label_notation import AS_PLAIN, TokenError, check_separator, decode_labels, match_classes
-
-LABEL_FIELDS = ("label", "class", "name", "answer", "value")
-"""Names of the label in objects that pair it with a number."""
+from setwise.tables.label_notation import TokenError, check_separator, decode_labels, match_classes
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -49,18 +46,13 @@ def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bool
 
 @dataclass(frozen=True)
 class LabelReader:
-    """Reads the labels of columns: where these stand, how labels are written, and which there are.
-
-    `optional` says whether `escapes` is an argument of who reads them.
-    """
+    """Reads the labels of columns: where these stand, how labels are written, and which there are."""
 
     where: str
     first_row: int = 0
     separator: str = "|"
-    escapes: bool = True
     classes: Classes = None
     missing: Missing = "error"
-    optional: bool = False
 
     def sets(self, column: Any, *, encoded: bool = False) -> LabelSets:
         """Label sets from a column of lists, of delimited text, or of one label per row.
@@ -138,35 +130,21 @@ class LabelReader:
         """Converts a column to lists if it holds lists in another form; returns any other column as it is.
 
         Other forms are text such as ``['cat', 'dog']``, as Python and JSON write lists, and labels with numbers:
-        ``{"cat": 0.7, "dog": 0.3}`` or ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
+        ``{"cat": 0.7, "dog": 0.3}``. Labels whose number is 0 are left out.
         """
         array = one_chunk(column)
         if is_text(column.type):
             return _parse_lists(array.cast(pa.large_string()), self.where, self.first_row)
-        if pa.types.is_struct(array.type):
-            return _labels_above_zero(array, self.where)
-        if not (is_list(array.type) and pa.types.is_struct(array.type.value_type)):
-            return column
-        fields = array.type.value_type
-        name = next((one.name for one in fields if one.name in LABEL_FIELDS), None)
-        if name is None:
-            expected = f"expected labels, or objects with a field {LABEL_FIELDS[0]!r}"
-            raise DataError(f"{self.where}: its lists hold {fields}; {expected}.")
-        if len(fields) > 1:
-            _say_unused(self.where)
-        labels = pc.struct_field(pc.list_flatten(array), name)
-        sizes = np.asarray(pc.list_value_length(array).fill_null(0))
-        return _lists(labels, sizes, np.asarray(pc.is_null(array)))
+        return _labels_above_zero(array, self.where) if pa.types.is_struct(array.type) else column
 
     def decode(self, pieces: Sequence[Any], codes: Ints, sizes: Ints) -> list[Any]:
         """Like `decode_labels`, with errors that name the first row with the wrong piece."""
         try:
-            return decode_labels(pieces, self.separator, self.classes, escapes=self.escapes)
+            return decode_labels(pieces, self.separator, self.classes)
         except TokenError as error:
             place = int(np.flatnonzero(codes == error.position)[0])
             row = self.first_row + int(np.searchsorted(np.cumsum(sizes), place, side="right"))
-            ways = [*error.remedies, AS_PLAIN] if error.remedies and self.optional else error.remedies
-            raise DataError(f"{self.where}: row {row} {error.problem}", *ways) from None
+            raise DataError(f"{self.where}: row {row} {error.problem}", *error.remedies) from None
 
     def _pieces_of(self, column: Any, *, encoded: bool = False) -> tuple[list[Any], Ints, Ints, Bools]:
         """The distinct labels of a column, a code per entry, the entries per row, and the rows without labels."""
@@ -180,7 +158,7 @@ class LabelReader:
             raise DataError(f"{self.where}: its lists hold {inner}, not labels; expected text or numbers.")
         labels, codes, sizes, absent = _flatten(array)
         if encoded:
-            labels = replace(self, escapes=True).decode(labels, codes, sizes)
+            labels = self.decode(labels, codes, sizes)
         elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
             problem = f"{self.where}: rows of {sizes[0]} zeros and ones look like a mask, but labels are expected"
             raise DataError(problem, "write the labels of a row as ant|cat", "make a column of each label")
@@ -271,12 +249,9 @@ def _labels_above_zero(objects: Any, where: str) -> Any:
     rows, codes = np.nonzero(np.stack(weights, axis=1) > 0)
     labels = pa.array(decode_labels([one.name for one in objects.type], "|", escapes=False))
     absent = np.asarray(pc.is_null(objects))
-    return _lists(labels.take(pa.array(codes)), np.bincount(rows, minlength=len(objects)), absent)
-
-
-def _lists(labels: Any, sizes: Ints, absent: Bools) -> Any:
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), labels, mask=pa.array(absent))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(objects)))])
+    held = labels.take(pa.array(codes))
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), held, mask=pa.array(absent))
 
 
 def _say_unused(where: str) -> None:

@@ -35,10 +35,6 @@ _ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
 _BLANKS, _BOOLEANS = " \t", ("True", "False")
 
 
-AS_PLAIN = Remedy("escapes", False, "if backslashes are plain text in this file")
-"""What helps against a wrong escape, where that is an argument."""
-
-
 class TokenError(InputError):
     """A piece of delimited text that is not a label; `position` is its place among the pieces."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from setwise._arrays import Array, concatenate
+from setwise._arrays import concatenate
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
@@ -23,7 +23,6 @@ from setwise.tables.arrow_reading import (
     batches_with_origin,
     column_names,
     has_column,
-    is_table,
 )
 from setwise.tables.importers.imported import Imported
 from setwise.tables.importers.label_studio import is_export
@@ -94,15 +93,10 @@ class RowRequest(Layout):
 
 
 def read_rows(request: RowRequest) -> Table:
-    """Reads the rows that a request describes, in the order of their table.
-
-    Candidates and true labels of a file of arrays are always read, even if the request does not name them.
-    """
+    """Reads the rows that a request describes, in the order of their table."""
     main = _vote_items(request) if request.source is None else _table_rows(request)
     if request.votes is not None and request.source is not None:
         main = replace(main, candidates=None, votes=_match_votes(request, main))
-    elif main.candidates is None and request.candidates is not None:
-        raise DataError(f"{main.source if request.labels is None else request.labels}: holds no candidates.")
     if main.votes is not None:
         count_unanswered(main.votes, source_name(request.votes))
     if request.features is None:
@@ -111,11 +105,11 @@ def read_rows(request: RowRequest) -> Table:
     return main if request.verified is None else _with_verified(request, main)
 
 
-def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
+def _match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
     """The positions of the rows of a table in another table, matched by a key or in the same order."""
     if key is not None:
         files: dict[str, Any] = {"source": main.source, "other": other.source}
-        return matching_rows(key, _column(main, key), _column(other, key), all_used=True, **files)
+        return matching_rows(key, main.carried[key], other.carried[key], all_used=True, **files)
     if len(other) != len(main):
         problem = f"{other.source}: {len(other)} rows for {len(main)} rows of {main.source}"
         raise DataError(problem, Remedy("key", None, "to match them"))
@@ -123,10 +117,10 @@ def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: 
     return slice(None)
 
 
-def _feature_columns(request: RowRequest) -> list[str] | None:
-    """The feature columns: those that the request names, otherwise all others; None for arrays."""
+def _feature_columns(request: RowRequest) -> list[str]:
+    """The feature columns: those that the request names, otherwise all others."""
     others = other_columns(request)
-    if others is None or request.features is None:
+    if request.features is None:
         return others
     named = [request.features] if isinstance(request.features, str) else list(request.features)
     twice = next((name for name in named if name not in others and name in column_names(request.source)), None)
@@ -135,10 +129,8 @@ def _feature_columns(request: RowRequest) -> list[str] | None:
     return named
 
 
-def other_columns(request: RowRequest) -> list[str] | None:
-    """The columns of `source` to which the request gives no role; None for arrays."""
-    if _is_arrays(request.source):
-        return None
+def other_columns(request: RowRequest) -> list[str]:
+    """The columns of `source` to which the request gives no role."""
     names, sets = column_names(request.source), request.candidates
     sets = candidate_columns(names, sets) if isinstance(sets, str) else sets
     taken = {*(sets or ()), request.candidates, request.truth, request.key, request.by, *request.carry}
@@ -146,11 +138,11 @@ def other_columns(request: RowRequest) -> list[str] | None:
 
 
 def output_columns(source: Any, rows: Table) -> dict[str, Any]:
-    """The columns to write for some rows; rows of arrays are written as their row numbers."""
+    """The columns to write for some rows."""
     if source is None:  # the items of votes
         name, values = next(iter(rows.carried.items()))
         return {name: pa.array(values)}
-    return {"row": pa.array(np.arange(len(rows)))} if _is_arrays(source) else columns_as_written(source)
+    return columns_as_written(source)
 
 
 def columns_as_written(source: Any, form: str = "csv", *, text: Collection[str] = ()) -> dict[str, Any]:
@@ -178,15 +170,15 @@ def _table_rows(request: RowRequest) -> Table:
         )
     )
     if request.by is not None and not by_there:
-        main = replace(main, by=categories_of(_column(main, request.by), request.by, main.source))
+        main = replace(main, by=categories_of(main.carried[request.by], request.by, main.source))
     if request.labels is None:
         return main
     carry = list(dict.fromkeys([*key, *(by if by_there else [])]))
     beside = replace(request, features=(), truth=request.truth if truth_there else None, carry=carry)
     other = table_of(request.labels, beside)
-    rows = match_tables(request.key, request.source, main, request.labels, other)
+    rows = _match_tables(request.key, request.source, main, request.labels, other)
     if request.by is not None and by_there:
-        main = replace(main, by=categories_of(_column(other, request.by)[rows], request.by, other.source))
+        main = replace(main, by=categories_of(other.carried[request.by][rows], request.by, other.source))
     return replace(
         main,
         candidates=None if other.candidates is None else other.candidates[rows],
@@ -197,7 +189,7 @@ def _table_rows(request: RowRequest) -> Table:
 def _read(request: RowRequest) -> Table:
     """Reads the columns of `source`; if the request names few, the others are not kept in memory."""
     undeclared = request.truth is not None and request.classes is None  # how labels are read depends on all of them
-    if request.features or request.candidates is not None or undeclared or _is_arrays(request.source):
+    if request.features or request.candidates is not None or undeclared:
         return table_of(request.source, request)
     text = request.text_columns
     only = text or column_names(request.source)[:1]  # only the number of rows is needed
@@ -228,7 +220,7 @@ def _match_votes(request: RowRequest, main: Table) -> Votes:
     key, votes = str(request.key), found.votes
     assert votes is not None  # noqa: S101 - they were imported
     files: dict[str, Any] = {"source": main.source, "other": source_name(request.votes)}
-    return votes.at(matching_rows(key, _column(main, key), found.ids, absent=True, all_used=True, **files))
+    return votes.at(matching_rows(key, main.carried[key], found.ids, absent=True, all_used=True, **files))
 
 
 def _import_votes(request: RowRequest) -> Imported:
@@ -246,7 +238,7 @@ def _with_verified(request: RowRequest, main: Table) -> Table:
     key = request.key or next(iter(main.carried))  # of votes alone, the item
     options: dict[str, Any] = {"key": key, "column": request.verified_column, "from_name": request.from_name}
     options |= {"source": main.source, "separator": request.separator, "several": request.several}
-    labels, known = read_verified(file, _column(main, key), classes, **options)
+    labels, known = read_verified(file, main.carried[key], classes, **options)
     truth = merge_verified(main.truth, labels, source=main.source, other=source_name(file))
     return replace(main, truth=truth, known=known)
 
@@ -255,22 +247,7 @@ def _stands_in_labels(request: RowRequest, name: str | None) -> bool:
     """Whether to read a column from `labels`: if it has the column, or no table does, so that an error follows."""
     if name is None or request.labels is None:
         return False
-    return _has(request, request.labels, name) or not _has(request, request.source, name)
-
-
-def _has(request: RowRequest, table: Any, name: str) -> bool:
-    return name == request.truth if _is_arrays(table) else has_column(table, name)
-
-
-def _is_arrays(table: Any) -> bool:
-    return names_files(table) and not is_table(table)
-
-
-def _column(table: Table, name: str) -> Array:
-    """A carried column; files of arrays have few of them."""
-    if name not in table.carried:
-        raise DataError(f"{table.source}: holds arrays, without a column {name!r}", "make it a table")
-    return table.carried[name]
+    return has_column(request.labels, name) or not has_column(request.source, name)
 
 
 def _list_classes(classes: Classes) -> list[Any] | None:

@@ -1,6 +1,6 @@
-"""Files of label sets, exact in every format: CSV, TSV, JSON lines, Parquet, Arrow and npz.
+"""Files of label sets, exact in every format: CSV, TSV, JSON lines, Parquet and Arrow.
 
-Parquet, Arrow and npz store the whole vocabulary with its types and order. JSON lines store the types of labels,
+Parquet and Arrow store the whole vocabulary with its types and order. JSON lines store the types of labels,
 and CSV and TSV store them by the notation of `label_notation`. These three hold only labels that occur; pass
 `classes` when reading them to restore the others and their order. P-values and probabilities have columns named
 ``p:label``.
@@ -28,13 +28,13 @@ from setwise.errors import DataError, InputError, MisuseWarning, Omission, Remed
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.storage.atomic_files import replacing
-from setwise.tables.arrow_reading import CLASSES, ENCODED, TABLES, column_names, is_table
+from setwise.tables.arrow_reading import CLASSES, ENCODED, TABLES, column_names
 from setwise.tables.arrow_types import is_bytes, plain_column, text_of_bytes
 from setwise.tables.json_objects import json_text
 from setwise.tables.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.tables.label_notation import check_separator, decode_labels, encode_each, encode_labels
 from setwise.tables.stored_vocabulary import vocabulary_json
-from setwise.tables.table_files import format_of, names_files, output_format
+from setwise.tables.table_files import output_format
 from setwise.tables.tabular import read_table
 
 _ROWS = 2**18  # rows to write at a time: Arrow's short strings end at 2 GB
@@ -49,14 +49,13 @@ def write_sets(
     carry: Mapping[str, Any] | None = None,
     column: str = "labels",
     separator: str = "|",
-    format: str | None = None,  # noqa: A002 - the word users expect
 ) -> None:
     """Writes label sets, and p-values if given; the file appears whole or not at all.
 
     Parameters
     ----------
     path
-        Ends in .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npz.
+        Ends in .csv, .tsv, .jsonl, .parquet, .feather or .arrow.
     sets
         Prediction or candidate sets.
     p_values
@@ -67,8 +66,6 @@ def write_sets(
         The name of the column of sets; the column `size` follows it.
     separator
         The character between labels in CSV and TSV.
-    format
-        The format, if the suffix does not show it.
 
     Examples
     --------
@@ -80,15 +77,7 @@ def write_sets(
     7,"cat|dog",2
     8,"",0
     """
-    target = Path(path)
-    if format_of(target, format) == "npz":
-        carried = {name: _as_array(values) for name, values in (carry or {}).items()}
-        p_names = [] if p_values is None else _p_names(sets.classes.tolist())
-        _check_columns(carried, [column, "size"], p_names, len(sets))
-        with replacing(target) as beside, beside.open("wb") as file:
-            _write_npz(file, sets, carried, p_values)
-        return
-    with set_writer(target, column=column, separator=separator, format=format) as writer:
+    with set_writer(path, column=column, separator=separator) as writer:
         writer.append(sets, carry, p_values)
 
 
@@ -121,8 +110,7 @@ def read_predicted(
     >>> read_predicted(table)[0]
     LabelSets(2 rows, 2 classes): {cat}, {}
     """
-    names = [] if names_files(source) and not is_table(source) else column_names(source)
-    marked = p_value_columns(names, column)
+    marked = p_value_columns(column_names(source), column)
     if classes is None and marked:
         classes = probability_labels(marked)
     options: dict[str, Any] = {"classes": classes, "separator": separator}
@@ -152,11 +140,10 @@ def set_writer(
     column: str = "labels",
     separator: str = "|",
     sizes: bool = True,
-    format: str | None = None,  # noqa: A002 - the word users expect
 ) -> Iterator[SetWriter]:
     """Opens a `SetWriter`; the file appears once all is written, and not at all if something fails."""
     target = Path(path)
-    form = sets_format(target, format)
+    form = sets_format(target)
     check_separator(separator)
     with replacing(target) as beside:
         writer = SetWriter(beside, form, column, separator, sizes)
@@ -166,9 +153,9 @@ def set_writer(
             writer.close()
 
 
-def sets_format(target: Path, given: str | None = None) -> str:
+def sets_format(target: Path) -> str:
     """The format in which sets are written to a file; an error if it cannot hold sets."""
-    form = output_format(target, given)
+    form = output_format(target)
     if form not in TABLES:
         raise DataError(f"{target}: rows are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     return form
@@ -511,23 +498,3 @@ def _python_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_python_type(field.type)) for field in kind])
     return pa.large_list(_python_type(kind.value_type)) if is_list(kind) else kind
-
-
-def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: ArrayLike | None) -> None:
-    arrays = {name: values.to_numpy(zero_copy_only=False) for name, values in carry.items()}
-    arrays |= {
-        name: np.array(values.tolist(), dtype=np.str_)
-        for name, values in arrays.items()
-        if values.dtype.kind not in "biuf"
-    }
-    if p_values is not None:
-        names = _p_names(sets.classes.tolist())
-        arrays |= dict(zip(names, _check_p_values(p_values, sets).T, strict=True))
-    np.savez(
-        file,
-        candidates_indptr=sets.rows[0],
-        candidates_indices=sets.rows[1],
-        classes_json=np.frombuffer(vocabulary_json(sets).encode(), dtype=np.uint8),
-        size=sets.sizes,
-        **arrays,
-    )

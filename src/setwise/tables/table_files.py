@@ -35,13 +35,13 @@ _SUFFIXES = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
     **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
     ".json": "json",
-    ".npz": "npz",
 }
 MODEL_HEAD = "setwise.json"
 """The file by which a folder is a model, not a folder of tables."""
-_MATLAB = (
-    "convert it in Python: variables = scipy.io.loadmat(FILE); numpy.savez('rows.npz', X=variables[…], "
-    "candidates=variables[…], y=variables[…]), with a row per example"
+_ARRAYS = {".mat", ".npz"}
+_CONVERT = (
+    "load it in Python (scipy.io.loadmat, numpy.load), and write a row per example: setwise.tables.write_sets("
+    "'rows.parquet', LabelSets.from_mask(candidates), carry={'x': list(X), 'truth': y})"
 )
 _CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
@@ -62,7 +62,6 @@ class TableFiles:
     """Files that are read as one table, in order, and what is declared about them (None: as the files show)."""
 
     paths: tuple[Path, ...]
-    format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str | None = None
@@ -112,13 +111,10 @@ class TableFiles:
 
     def form(self, path: Path) -> str:
         """The format of one of the files, from its suffix or its first bytes."""
-        if self.format is None and _suffix(path) == ".mat":
-            read = ", ".join(sorted(set(_SUFFIXES.values())))
-            raise DataError(
-                f"{self.where(path)}: MATLAB files are not read as tables; the formats are {read}", _MATLAB
-            )
-        if self.format is not None or _suffix(path) in _SUFFIXES:
-            return format_of(path, self.format)
+        if _suffix(path) in _ARRAYS:
+            raise DataError(f"{self.where(path)}: holds arrays, not a table with columns", _CONVERT)
+        if _suffix(path) in _SUFFIXES:
+            return _SUFFIXES[_suffix(path)]
         start = first_bytes(path).removeprefix(codecs.BOM_UTF8).lstrip()
         return next((form for mark, form in _CONTENT.items() if start.startswith(mark)), "csv")
 
@@ -168,27 +164,20 @@ class _Held:
     """A handle: when it is collected, its temporary file is removed."""
 
 
-def format_of(path: Path, given: str | None = None) -> str:
-    """The format of a file by its name: csv, tsv, jsonl, json, parquet, arrow, xlsx or npz."""
-    if given is not None:
-        if given not in _SUFFIXES.values():
-            raise ValueError(
-                f"format: {given!r} is not known; use one of {', '.join(sorted(set(_SUFFIXES.values())))}."
-            )
-        return given
+def format_of(path: Path) -> str:
+    """The format of a file by its name: csv, tsv, jsonl, json, parquet, arrow or xlsx."""
     suffix = _suffix(path)
     if suffix not in _SUFFIXES:
         raise DataError(
             f"{path}: {f'the suffix {suffix}' if suffix else 'a name without suffix'} shows no known format",
-            Remedy("format", "csv", "or another"),
             "rename the file to .csv, .parquet or another known format",
         )
     return _SUFFIXES[suffix]
 
 
-def output_format(target: Path, given: str | None = None) -> str:
+def output_format(target: Path) -> str:
     """The format in which to write a file; refuses a name such as a.csv.gz, which readers would unpack."""
-    form = format_of(target, given)
+    form = format_of(target)
     if without_compression(target) != target:
         raise DataError(f"{target}: tables are written without compression; leave out {target.suffix}.")
     return form
@@ -353,10 +342,7 @@ def _find_files(source: str | os.PathLike[str]) -> list[Path]:
         return _inside(path)
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
-    pattern = path.relative_to(path.anchor)
-    found = [one for one in sorted(Path(path.anchor).glob(str(pattern))) if not one.is_dir()]
-    if not any(part[0] == "." and glob.has_magic(part) for part in pattern.parts):  # hidden files as in a shell
-        found = [one for one in found if not any(p[0] == "." and p not in pattern.parts for p in one.parts)]
+    found = [one for one in map(Path, sorted(glob.glob(str(path), recursive=True))) if not one.is_dir()]  # noqa: PTH207
     if not found:
         raise FileNotFoundError(f"{path}: no file has such a name.")
     return found

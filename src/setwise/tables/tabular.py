@@ -24,14 +24,12 @@ from setwise.tables.arrow_reading import (
     column_names,
     has_rows,
     is_delimited,
-    is_table,
 )
 from setwise.tables.features import Categories, read_features
 from setwise.tables.label_columns import LabelReader, is_list, is_text, split_text
-from setwise.tables.label_notation import AS_PLAIN, TokenError, check_separator, decode_labels
-from setwise.tables.npz import read_npz
+from setwise.tables.label_notation import TokenError, check_separator, decode_labels
 from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
-from setwise.tables.table_files import TableFiles, names_files, source_name, table_files
+from setwise.tables.table_files import names_files, source_name, table_files
 from setwise.tables.table_warnings import doubt_features, doubt_labels
 
 Columns = str | Sequence[str] | None
@@ -100,7 +98,6 @@ class Layout:
     features: Columns = None
     carry: Sequence[str] = ()
     separator: str = "|"
-    escapes: bool = True
     classes: Classes = None
     missing: Missing = "error"
     impute: Impute = None
@@ -117,9 +114,7 @@ class Layout:
 
     def reader(self, where: str, first_row: int = 0) -> LabelReader:
         """Reads labels from the columns of a table as the layout says."""
-        return LabelReader(
-            where, first_row, self.separator, self.escapes, self.classes, self.missing, optional=True
-        )
+        return LabelReader(where, first_row, self.separator, self.classes, self.missing)
 
     @property
     def text_columns(self) -> list[str]:
@@ -142,8 +137,8 @@ def read_table(
     Parameters
     ----------
     source
-        A path ending in .csv, .tsv, .txt, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz (text may
-        be gzipped), several paths or a pattern (``parts/*.csv``); or a pandas, polars or Arrow table, or a dict of
+        A path ending in .csv, .tsv, .txt, .jsonl, .json, .parquet, .feather, .arrow or .xlsx (text may be
+        gzipped), several paths or a pattern (``parts/*.csv``); or a pandas, polars or Arrow table, or a dict of
         columns.
     candidates
         A column of delimited text (``cat|dog``), of lists (also as text: ``['cat', 'dog']``), of objects with a
@@ -156,14 +151,13 @@ def read_table(
     carry
         Columns to keep unchanged, such as identifiers.
     **options
-        `separator` ("|"), `escapes` (True; see `setwise.tables.label_notation`), `classes` (declares the
+        `separator` ("|"), `classes` (declares the
         vocabulary), `missing` ("error", "full" or "empty": rows without candidates), `impute` (None: missing
         features are an error; "nan", "mean", "median", a number or a mapping), `categories` (None: text is an
         error; "onehot" or a mapping), `as_frame` (True keeps text and gaps as they are where these allow them),
         `several` (True: `truth` names a column of sets of right labels, which are read as tuples). For
-        text files: `format` (if neither suffix nor content shows it), `delimiter` (by default the one of ``,;|``
-        and tab that the first lines show), `encoding` (by default as a byte order mark shows, or UTF-8), `decimal`
-        (".").
+        text files: `delimiter` (by default the one of ``,;|`` and tab that the first lines show), `encoding` (by
+        default as a byte order mark shows, or UTF-8), `decimal` (".").
 
     Examples
     --------
@@ -178,8 +172,6 @@ def read_table(
 
 def table_of(source: Any, layout: Layout) -> Table:
     """Reads files or a frame, with the roles of columns that the layout gives."""
-    if isinstance(source, TableFiles) and not is_table(source):
-        return _from_arrays(source, layout.classes)
     read = interpret(arrow_table(source, text=layout.text_columns), layout, source_name(source))
     doubt_labels(read)
     if layout.features is None and read.candidates is not None:
@@ -348,11 +340,10 @@ def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:
     start = len(layout.candidates.removesuffix(":")) + 1
     names = [name[start:] for name in flags]
     try:
-        return decode_labels(names, layout.separator, layout.classes, escapes=layout.escapes)
+        return decode_labels(names, layout.separator, layout.classes)
     except TokenError as error:
         column = flags[error.position]
-        ways = [*error.remedies, AS_PLAIN] if error.remedies else ()
-        raise DataError(f"{where}: the name of column {column!r} {error.problem}", *ways) from None
+        raise DataError(f"{where}: the name of column {column!r} {error.problem}", *error.remedies) from None
 
 
 def _require(table: Any, names: Sequence[str], where: str) -> None:
@@ -364,20 +355,11 @@ def _require(table: Any, names: Sequence[str], where: str) -> None:
 
 def _open_source(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The source, with paths as files and what the options declare about their text, and the other options."""
-    declared = {name: options[name] for name in ("format", "delimiter", "encoding", "decimal") if name in options}
+    declared = {name: options[name] for name in ("delimiter", "encoding", "decimal") if name in options}
     others = {name: value for name, value in options.items() if name not in declared}
     known = {part.name for part in fields(Layout)}
     refuse_names({name: value for name, value in others.items() if name not in known}, sep="delimiter")
     return table_files(source, **declared) if names_files(source) else source, others
-
-
-def _from_arrays(files: TableFiles, classes: Classes) -> Table:
-    """Reads a file of arrays as a table; only the option `classes` applies."""
-    path = files.paths[0]
-    if len(files.paths) > 1:
-        raise DataError(f"{files}: files of arrays are read one by one.")
-    X, sets, truth, carried = read_npz(path, classes)
-    return Table(frozen(X), tuple(f"x{j}" for j in range(X.shape[1])), sets, truth, carried, str(path))
 
 
 def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -> Layout:
@@ -406,5 +388,5 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
             held = [label for label in pc.unique(flat).to_pylist() if label is not None]
             labels.update(dict.fromkeys(decode_labels(held, "|") if ENCODED in notes else held))
         rows += len(batch)
-    decoded = decode_labels(list(pieces), layout.separator, escapes=layout.escapes)
+    decoded = decode_labels(list(pieces), layout.separator)
     return replace(layout, classes=Vocabulary.infer([*labels, *decoded]))

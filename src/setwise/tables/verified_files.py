@@ -45,25 +45,10 @@ def read_verified(
     """The verified label of each row of another table, or None; and which rows have a label that is only known.
 
     These were not drawn at random, as the column `drawn` (true or false) or `source` says. It is an error if no row
-    was drawn: such a file holds the answers from review.
+    was drawn: such a file holds the answers from review. `ids` are the values of the column `key` in the other
+    table, whose name is `source`. In a Label Studio export, an annotation marked as ground truth takes precedence,
+    `key` is a field of the data of a task, and `column` the control.
 
-    Parameters
-    ----------
-    file
-        A table, or a Label Studio export (JSON), where an annotation marked as ground truth takes precedence.
-    ids
-        The values of the column `key` in the other table, whose name is `source`.
-    classes
-        All labels.
-    key
-        The column that identifies the row; for an export, the field of the data of a task.
-    column
-        The column of verified labels, by default verified, empty where there is none; of an export the control.
-    source, separator, from_name, several
-        As above, and as in `read_table` and `from_label_studio`.
-
-    Examples
-    --------
     >>> answers = {"id": ["b", "a", "c"], "verified": ["owl", "", "wren"]}
     >>> read_verified(answers, ["a", "b", "c", "d"], ["owl", "wren"], key="id")[0].tolist()
     [None, 'owl', 'wren', None]

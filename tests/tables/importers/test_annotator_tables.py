@@ -9,7 +9,6 @@ from setwise.labels.votes import Votes
 from setwise.tables import (
     DataError,
     from_annotators_long,
-    from_annotators_wide,
     from_answers_jsonl,
     read_votes,
     write_votes,
@@ -38,8 +37,6 @@ def test_labels_in_csv_that_are_not_written_as_numbers_are_stay_text(alike, tmp_
     path.write_text("task,worker,label\n" + "".join(f"{i},w{i % 2},{labels[i % 3]}\n" for i in range(9)))
     votes = from_annotators_long(path).votes
     assert (sorted(votes.classes), len(votes.row)) == (sorted(labels), 9)
-    path.write_text("ann,bob\n" + "".join(f"{label},{label}\n" for label in labels))
-    assert sorted(from_annotators_wide(path).votes.classes) == sorted(labels)
 
 
 @pytest.mark.parametrize(("cells", "labels"), [(["7", "-8", ""], [-8, 7]), (["7.0", "8.0", ""], [7, 8])])
@@ -59,8 +56,6 @@ def test_votes_find_the_classes_that_they_are_written_as(tmp_path):
     (tmp_path / "v.csv").write_text("task,worker,label\n1,a,true\n2,a,false\n")
     for classes in (["true", "false"], [False, True]):
         assert from_annotators_long(tmp_path / "v.csv", classes=classes).votes.classes.tolist() == classes
-    (tmp_path / "w.csv").write_text("ann,bob\n7,8\n7.0,\n")
-    assert from_annotators_wide(tmp_path / "w.csv", classes=[7, 8]).votes.counts.tolist() == [[1, 1], [1, 0]]
     votes = Votes.from_matrix([[True, False], [True, None]])
     write_votes(tmp_path / "b.csv", votes)
     assert read_votes(tmp_path / "b.csv", classes=[False, True]).counts.tolist() == votes.counts.tolist()
@@ -135,31 +130,12 @@ def test_long_tables_of_many_votes_agree_with_sets_built_one_by_one():
         assert row == {label for label, count in ballots[task].items() if count >= 2}
 
 
-def test_wide_tables_with_gaps_keep_integers_integers():
-    wide = pd.DataFrame(
-        {"id": ["a", "b", "c"], "w1": [0, np.nan, 2], "w2": [1, 1, np.nan], "w3": [0, np.nan, np.nan]}
-    )
-    found = from_annotators_wide(wide, ids="id")
-    assert found.candidates.to_lists() == [[0, 1], [1], [2]]
-    assert found.ids.tolist() == ["a", "b", "c"]
-    assert from_annotators_wide(wide, ids="id", rule="at_least:2", missing="empty").candidates.to_lists() == [
-        [0],
-        [],
-        [],
-    ]
-    with pytest.raises(DataError, match="row 0 has no labels"):
-        from_annotators_wide(pd.DataFrame({"w": [None, "a"]}))
-
-
 def test_importers_keep_who_answered_what():
     found = from_annotators_long(LONG, missing="empty").votes
     assert found.annotators.tolist() == ["ann", "bob", "cyd"]
     assert found.items.tolist() == ["t2", "t1", "t3"]
     assert found.counts.tolist() == [[0, 2, 0], [2, 0, 1], [0, 0, 0]]
     assert found.annotators[found.annotator].tolist() == ["ann", "bob", "ann", "bob", "cyd"]
-    wide = from_annotators_wide({"id": ["a", "b"], "x": [0, 1], "y": [2, None]}, ids="id").votes
-    assert wide.annotators[wide.annotator].tolist() == ["x", "y", "x"]
-    assert wide.classes[wide.label].tolist() == [0, 2, 1]
 
 
 def test_answers_of_a_long_table_may_weigh_and_belong_to_somebody():
@@ -209,12 +185,6 @@ def test_answers_in_two_spellings_are_said():
     with pytest.warns(MisuseWarning, match="the table: some classes differ only in how they are written"):
         from_annotators_long(table)
     assert len(from_annotators_long(table, classes=["cat", " cat"]).votes) == 1
-
-
-def test_columns_of_annotators_have_labels_of_one_type(tmp_path):
-    path = tmp_path / "votes.csv"
-    path.write_text("id,ann,bob\n1,1,1\n2,2,x\n")
-    assert from_annotators_wide(path, ids="id").candidates.to_lists() == [["1"], ["2", "x"]]
 
 
 def test_a_weight_that_is_no_number_is_named(tmp_path):

@@ -87,13 +87,11 @@
       canvas.setAttribute("aria-label", `Histogram of set sizes${slider ? ` at confidence ${fact.text}` : ""}: ${fact.mean_size} labels on average, ${fact.single} with one, ${fact.empty} with none.`);
     });
     drawCoverage();
-    drawStrategies();
     for (const kind of ["class", "category"]) drawParts(kind);
     const candidates = data.candidates;
     if (candidates) {
       bars("chart-candidates", candidates.names, candidates.counts, "candidates", "--c2", (_, canvas) =>
         canvas.setAttribute("aria-label", `Histogram of candidates per row: ${candidates.mean} on average, ${candidates.single} of rows have one.`));
-      if (candidates.gate) drawGate(candidates.gate);
     }
   }
 
@@ -156,45 +154,6 @@
     );
   }
 
-  function drawStrategies() {
-    if (!data.strategies) return;
-    const measured = Boolean(data.strategies[0].coverages);
-    const x = (each, i) => (measured ? each.coverages[i] : data.facts[i].level);
-    const sets = data.strategies.flatMap((each, k) => {
-      const tone = colour(`--c${k % 8}`);
-      const shape = ["circle", "rect", "triangle", "rectRot", "star", "crossRot", "cross", "dash"][k % 8];
-      return [
-        { label: each.name, data: each.means.map((y, i) => ({ x: x(each, i), y })), showLine: true, clip: 6, pointRadius: 0, pointHitRadius: 4, borderWidth: each.chosen ? 3 : 1.75, borderColor: tone, backgroundColor: tone, pointStyle: shape },
-        { label: `${each.name} now`, now: k, clip: false, data: [], pointRadius: each.chosen ? 8 : 6, borderColor: tone, backgroundColor: tone, borderWidth: 2, pointStyle: shape },
-      ];
-    });
-    draw(
-      "chart-strategies",
-      {
-        type: "scatter",
-        data: { datasets: sets },
-        options: {
-          scales: {
-            x: axis(measured ? "coverage" : "confidence", { max: 1, ticks: { callback: (v) => `${Math.round(1000 * v) / 10}%`, maxTicksLimit: 7 } }),
-            y: axis("mean set size", { beginAtZero: true }),
-          },
-          plugins: {
-            legend: { display: true, labels: { usePointStyle: true, boxHeight: 7, color: colour("--ink"), filter: (item) => !item.text.endsWith(" now") } },
-            tooltip: { callbacks: { label: (item) => `${item.dataset.label.replace(/ now$/, "")}: ${item.parsed.y.toFixed(2)} labels at ${percent(item.parsed.x)}` } },
-          },
-        },
-      },
-      (chart, canvas) => {
-        chart.data.datasets.filter((set) => set.now !== undefined).forEach((set) => {
-          const each = data.strategies[set.now];
-          set.data = [{ x: x(each, at), y: each.means[at] }];
-        });
-        const said = data.strategies.map((each) => `${each.name} ${each.mean_sizes[at]} labels${measured ? ` at ${each.coverage_texts[at]}` : ""}`);
-        canvas.setAttribute("aria-label", `Mean set size by strategy at confidence ${data.facts[at].text}: ${said.join(", ")}.`);
-      },
-    );
-  }
-
   function drawParts(kind) {
     const part = data.parts[kind];
     const canvas = one(`chart-${kind}`);
@@ -246,34 +205,6 @@
     );
   }
 
-  function drawGate(gate) {
-    const line = { pointRadius: 0, borderWidth: 0, order: 2 };
-    const curve = gate.rate;
-    draw(
-      "chart-gate",
-      {
-        type: "line",
-        data: {
-          labels: curve.map((_, i) => i + 1),
-          datasets: [
-            { label: "is a candidate", data: curve, borderColor: colour("--c2"), backgroundColor: colour("--c2"), borderWidth: 2, pointRadius: 3.5, order: 0 },
-            { label: "lower end", data: gate.lower, ...line },
-            { label: "upper end", data: gate.upper, ...line, fill: "-1", backgroundColor: colour("--accent-soft") },
-            { label: "floor", data: gate.floor, pointRadius: 0, borderWidth: 1.5, borderDash: [6, 4], borderColor: colour("--c1"), order: 1 },
-          ],
-        },
-        options: {
-          scales: {
-            x: axis("the model's choice", { grid: { display: false } }),
-            y: axis("", { min: 0, max: 1, title: { display: false }, ticks: { callback: (v) => `${Math.round(100 * v)}%` } }),
-          },
-          plugins: { tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${percent(item.parsed.y)}` } } },
-        },
-      },
-      (_, canvas) => canvas.setAttribute("aria-label", `The model's first choice is a candidate in ${percent(curve[0])} of rows, the second in ${percent(curve[1])}, the last shown in ${percent(curve[curve.length - 1])}; the floor is ${percent(gate.floor[0])}.`),
-    );
-  }
-
   /* ---------------------------------------------------------------- the level */
   let speaking;
   function show(level) {
@@ -288,13 +219,6 @@
       slider.setAttribute("aria-valuetext", fact.text);
       one("level-text").textContent = fact.text;
       one("reset").hidden = one("afterwards").hidden = at === data.at;
-    }
-    if (data.strategies) {
-      all("#strategy-table tbody tr").forEach((row, k) => {
-        const each = data.strategies[k];
-        const texts = [each.promises[at], each.mean_sizes[at], ...(each.coverage_texts ? [each.coverage_texts[at]] : [])];
-        all("td", row).forEach((cell, i) => { cell.textContent = texts[i]; });
-      });
     }
     all("table[data-parts]").forEach((table) => {
       all("tbody tr", table).forEach((row, k) => {

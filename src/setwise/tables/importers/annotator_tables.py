@@ -1,8 +1,7 @@
-"""Tables of votes: long, with one vote per line, or wide, with one column per annotator."""
+"""Tables of votes with one vote per line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, Vocabulary, is_missing
 from setwise.labels.votes import Votes, doubt_copies
-from setwise.tables.arrow_reading import absent_column, arrow_table, as_written, is_delimited
+from setwise.tables.arrow_reading import absent_column, as_written, is_delimited
 from setwise.tables.importers.imported import Imported, id_array
 from setwise.tables.label_columns import LabelReader, distinct, one_chunk
-from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import source_name
 
 _ITEM, _ANNOTATOR = ("item", "task", "id", "custom_id"), ("annotator", "worker", "performer")  # their usual names
@@ -118,58 +116,6 @@ def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name:
     empty = np.array([is_missing(value) or value == "" for value in values], dtype=bool)
     if empty.any() and (lost := given & empty[codes]).any():
         raise DataError(f"{where} {int(np.argmax(lost))} has no {name}.")
-
-
-def from_annotators_wide(
-    table: Any,
-    *,
-    annotators: Sequence[str] | None = None,
-    ids: str | None = None,
-    rule: str = "union",
-    classes: Classes = None,
-    missing: Missing = "error",
-) -> Imported:
-    """Votes from a wide table with one column per annotator, empty where an annotator did not vote.
-
-    >>> votes = {"id": ["a", "b"], "ann": [0, 1], "bob": [2, None]}
-    >>> from_annotators_wide(votes, ids="id").candidates
-    LabelSets(2 rows, 3 classes): {0, 2}, {1}
-    """
-    where = source_name(table)
-    names = arrow_table(table).column_names
-    named = [name for name in names if name != ids] if annotators is None else list(annotators)
-    lines = as_written(table, ids=[ids] if ids else [], text=[name for name in named if name in names])
-    for name in [*named, *([ids] if ids else [])]:
-        if name not in names:
-            raise absent_column(name, names, where)
-    n = len(lines)
-    position: dict[Any, int] = {}
-    codes = np.full((len(named), n), -1)
-    for column, name in zip(codes, named, strict=True):
-        values, local = distinct(one_chunk(lines[name]))
-        known = [-1 if value is None else position.setdefault(value, len(position)) for value in _tidy(values)]
-        column[:] = np.array(known, dtype=np.int64)[local]
-    who, row = np.nonzero(codes >= 0)
-    identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
-    with reading_from(where):
-        classes = Vocabulary.or_none(classes)
-        labels = match_classes([*position], classes)
-        if is_delimited(lines):
-            reader, given = LabelReader(where, classes=classes), codes.T >= 0
-            labels = reader.decode([*position], codes.T[given], given.sum(axis=1))
-        votes = Votes.from_codes(n, row, labels, codes[who, row], named, who, classes=classes, items=identifiers)
-        doubt_spellings(votes.annotators.tolist(), where, "annotators")
-        if classes is None:
-            doubt_spellings(votes.classes.tolist(), where)
-        return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
-
-
-def _tidy(values: list[Any]) -> list[Any]:
-    """Labels, with None for no vote, and with integers for floats such as 7.0, as frames with gaps write them."""
-    known = [None if is_missing(value) or str(value).strip(" \t") == "" else value for value in values]
-    floats = [value for value in known if isinstance(value, float)]
-    whole = all(value.is_integer() for value in floats)
-    return [int(value) if whole and isinstance(value, float) else value for value in known]
 
 
 def _weights(column: Any, name: str) -> Floats:

@@ -20,9 +20,9 @@ from setwise.tables.arrow_reading import file_text, reading
 from setwise.tables.importers.imported import Imported, check_identifier, id_array
 from setwise.tables.importers.llm_batches import FORMS, BatchReader, is_batch_line
 from setwise.tables.json_objects import read_objects
-from setwise.tables.label_columns import LABEL_FIELDS
 from setwise.tables.table_files import TableFiles, is_path
 
+_LABEL_FIELDS = ("label", "class", "name", "answer", "value")
 _NUMBER_FIELDS = ("probability", "prob", "p", "score", "confidence", "weight")
 
 
@@ -157,7 +157,7 @@ def _proposal(one: Any, place: str) -> tuple[Any, Any]:
     """The label and the number of an object such as {"label": "cat", "probability": 0.7}."""
     fields = one if isinstance(one, Mapping) else {}
     label, number = (
-        next((fields[name] for name in names if name in fields), None) for names in (LABEL_FIELDS, _NUMBER_FIELDS)
+        next((fields[name] for name in names if name in fields), None) for names in (_LABEL_FIELDS, _NUMBER_FIELDS)
     )
     if is_missing(label) or number is None:
         raise DataError(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from setwise.errors import DataError
-from setwise.labels.trees import leaves_below
+from setwise.labels.trees import children_of
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.tables.arrow_reading import absent_column, arrow_table, reading
 from setwise.tables.label_notation import match_classes
@@ -28,24 +28,34 @@ def read_tree(path: Any, classes: Classes = None) -> list[tuple[Any, Any]]:
     [('animal', 'bird'), ('bird', 'owl'), ('bird', 'wren')]
     """
     file = Path(path)
-    pairs = _json_pairs(file) if file.suffix.lower() == ".json" else _table_pairs(file)
+    tree = _read_json(file) if file.suffix.lower() == ".json" else _read_table(file)
     try:
-        leaves_below(pairs)
-    except ValueError as error:
+        children = children_of(tree)
+    except TypeError:
+        raise DataError(f"{file}: a node is a list or an object; give each a name.") from None
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{file}: {error}") from None
-    parents, children = (match_classes(side, classes) for side in zip(*pairs, strict=True)) if pairs else ((), ())
-    return [*zip(parents, children, strict=True)]
+    strange = [node for node in children if not _is_name(node)]
+    if strange:
+        raise DataError(f"{file}: {strange[0]!r} is not a node of a tree; expected names, lists and objects.")
+    names = dict(zip(children, match_classes([*children], classes), strict=True))
+    return [(names[parent], names[child]) for parent, below in children.items() for child in below]
 
 
-def _json_pairs(file: Path) -> list[tuple[Any, Any]]:
+def _read_json(file: Path) -> Any:
     with reading(file):
         try:
-            return list(_edges(json.loads(file.read_bytes()), file))
+            tree = json.loads(file.read_bytes())
         except RecursionError:
             raise DataError(f"{file}: nested too deeply for an ontology.") from None
+    if isinstance(tree, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in tree):
+        return tree
+    if not isinstance(tree, Mapping):
+        raise DataError(f"{file}: expected an object of parents and children, or a list of pairs.")
+    return tree
 
 
-def _table_pairs(file: Path) -> list[tuple[Any, Any]]:
+def _read_table(file: Path) -> list[tuple[Any, Any]]:
     table = arrow_table(file)
     names = ("parent", "child") if {"parent", "child"} <= set(table.column_names) else tuple(table.column_names)
     if len(names) != 2:
@@ -55,28 +65,8 @@ def _table_pairs(file: Path) -> list[tuple[Any, Any]]:
     empty = next((i for i, pair in enumerate(pairs) if any(is_missing(node) or node == "" for node in pair)), None)
     if empty is not None:
         raise DataError(f"{file}: row {empty} lacks its parent or child.")
-    return [(_node(parent, file), _node(child, file)) for parent, child in pairs]
+    return pairs
 
 
-def _edges(tree: Any, file: Path) -> Iterator[tuple[Any, Any]]:
-    """Pairs from nested JSON: the keys of an object are parents of their values."""
-    if isinstance(tree, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in tree):
-        yield from ((_node(parent, file), _node(child, file)) for parent, child in tree)
-        return
-    if not isinstance(tree, Mapping):
-        raise DataError(f"{file}: expected an object of parents and children, or a list of pairs.")
-    pending = list(tree.items())
-    while pending:
-        parent, below = pending.pop()
-        for part in below if isinstance(below, list) else [below]:
-            if isinstance(part, Mapping):
-                yield from ((parent, child) for child in part)
-                pending.extend(part.items())
-            elif part is not None:
-                yield parent, _node(part, file)
-
-
-def _node(value: Any, file: Path) -> Any:
-    if not isinstance(value, (str, int)) and not (isinstance(value, float) and math.isfinite(value)):
-        raise DataError(f"{file}: {value!r} is not a node of a tree; expected names, lists and objects.")
-    return value
+def _is_name(node: Any) -> bool:
+    return isinstance(node, (str, int)) or (isinstance(node, float) and math.isfinite(node))
