@@ -72,16 +72,6 @@ def test_a_model_is_not_chosen_for_its_own_confidence():
     assert float(modest) == float(sure) == pytest.approx(0.3)
 
 
-def test_parts_learn_from_their_own_rows_votes_alone():
-    X, said, _ = crowd(80, 0)
-    changed = said.copy()
-    changed[40:] = 0
-    model = PartialLabelClassifier("linear", scale="standard", epochs=3, random_state=0)
-    parts = [np.arange(40), np.arange(40, 80)]
-    first, again = (model.fit_many(X, votes_of(answers), parts)[0].predict_proba(X) for answers in (said, changed))
-    assert np.array_equal(first, again)
-
-
 def test_sets_learned_from_votes_alone_are_nearly_those_of_true_labels():
     X, said, y = crowd(3000, 0)
     X_new, _, y_new = crowd(3000, 1)

@@ -118,11 +118,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
         model = learner_for(default_learner(*task) if self.estimator is None else self.estimator, sets, rng)
         kept = [rows for rows, _ in parts]
         with naming_features(X):
-            if hasattr(model, "fit_many"):  # trains the folds together
-                self.estimators_ = model.fit_many(X, sets, kept)
-            else:
-                fits = ((_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept)
-                self.estimators_ = [clone_unfitted(model).fit(*rows) for rows in fits]
+            fits = ((_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept)
+            self.estimators_ = [clone_unfitted(model).fit(*rows) for rows in fits]
         fold = np.empty(len(sets), dtype=int)
         for number, (_, held) in enumerate(parts):
             fold[held] = number

@@ -47,10 +47,6 @@ class Resident:
             return Resident(self.features, self.selected[:, positions])
         return Resident(self.features, positions[None])
 
-    def only(self, model: int) -> Resident:
-        """The rows of one model, where each has its own."""
-        return self if self.selected is None else Resident(self.features, self.selected[model : model + 1])
-
     def chunks(self) -> Iterator[Tensor]:
         """The rows of the first model in blocks."""
         for start in range(0, self.n_rows, CHUNK):

@@ -48,7 +48,7 @@ class Settings:
 
     @property
     def stackable(self) -> bool:
-        """Whether several fits can train at once: no dropout, ensemble or own module."""
+        """Whether trials that differ by their scale can train at once: no dropout, ensemble or own module."""
         return not self.dropout and self.ensemble == 1 and isinstance(self.network, str)
 
     def for_trial(self, n_rows: int) -> Settings:
