@@ -140,8 +140,7 @@ class PartialLabelClassifier(CandidateClassifier):
         """Learns from rows X and their candidates y (see `setwise.LabelSets`); a label vector is exact labels.
 
         For `setwise.Votes` the targets are the probabilities of the labels, given the answers (see `annotators`)
-        and the recalibrated probabilities of networks that learned from other rows. With a torch `Dataset` of
-        (features, candidate mask or label) items, y may be left out.
+        and the recalibrated probabilities of networks that learned from other rows.
         """
         device = as_device(self.device)
         settings = self._settings_for(y)

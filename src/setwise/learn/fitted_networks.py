@@ -10,7 +10,7 @@ from itertools import groupby
 import torch
 from torch import Tensor, nn
 
-from setwise.learn.batches import CHUNK, ExampleSource, Resident
+from setwise.learn.batches import CHUNK, Resident
 from setwise.learn.criteria import approximated_accuracy
 from setwise.learn.networks import Single
 from setwise.learn.scaling import Scaling, fit_scaling
@@ -53,7 +53,7 @@ class FittedNetworks:
         return 1 if isinstance(self.network, Single) else len(next(self.network.parameters()))
 
     @torch.no_grad()
-    def logits(self, source: ExampleSource, device: torch.device) -> Tensor:
+    def logits(self, source: Resident, device: torch.device) -> Tensor:
         """(M, n, K); in float64 for our own networks, so that batches do not matter."""
         network, scaling = copy.deepcopy(self.network).to(device).eval(), copy.deepcopy(self.scaling).to(device)
         if not isinstance(network, Single):
@@ -66,16 +66,14 @@ class FittedNetworks:
         return torch.cat(parts, dim=1)
 
 
-def fit_networks(
-    settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
-) -> FittedNetworks:
+def fit_networks(settings: Settings, source: Resident, candidates: Tensor, seeds: Sequence[int]) -> FittedNetworks:
     """Trains a model for each seed on the rows of `source` with their candidates (n, K)."""
     settings, choices = choose(settings, source, candidates, seeds[0])
     trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds)
     return replace(_take_networks(trainer, settings), choices=choices)
 
 
-def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
+def out_of_sample(settings: Settings, source: Resident, candidates: Tensor, seed: int) -> Tensor:
     """(n, K): each row's probabilities by a network that learned from the other folds."""
     settings = replace(settings, ensemble=1)
     n, device = len(candidates), candidates.device
@@ -90,7 +88,7 @@ def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor,
 
 
 def choose(
-    settings: Settings, source: ExampleSource, candidates: Tensor, seed: int
+    settings: Settings, source: Resident, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float]]:
     """Chooses network and scaling by approximated accuracy on held-out training rows, without true labels."""
     options = settings.alternatives(source)
@@ -101,7 +99,7 @@ def choose(
 
 
 def compare(
-    options: Sequence[Settings], source: ExampleSource, candidates: Tensor, seed: int
+    options: Sequence[Settings], source: Resident, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float], Tensor]:
     """The option with the largest approximated accuracy, the accuracy of each, and the best one's logits.
 
@@ -119,18 +117,18 @@ def compare(
     return options[best], values, logits[best]
 
 
-def try_out(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
+def try_out(settings: Settings, source: Resident, candidates: Tensor, seed: int) -> Tensor:
     """Trains one plain model on the first part of `trial_rows`; returns its logits (m, K) of the second part."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     tried = source.rows(kept), candidates[kept][None], [seed]
     return train_stack(settings.for_trial(len(kept)), *tried, doing="trying").logits(source.rows(held))[0]
 
 
-def _try_scales(options: list[Settings], source: ExampleSource, candidates: Tensor, seed: int) -> list[Tensor]:
+def _try_scales(options: list[Settings], source: Resident, candidates: Tensor, seed: int) -> list[Tensor]:
     """Does `try_out` for options that differ only by their scale, and trains them together."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     trial, n = options[0].for_trial(len(kept)), len(kept)
-    if len(options) == 1 or not (trial.stackable and isinstance(source, Resident)):
+    if len(options) == 1 or not trial.stackable:
         return [try_out(option, source, candidates, seed) for option in options]
     scalings = [fit_scaling(option.scale, source.rows(kept).chunks()) for option in options]
     plain = source.batch(torch.cat([kept, held])[None])
