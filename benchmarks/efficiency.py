@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from reproduction.presets import preset_settings
+from sklearn.base import clone
 from train import machine, write
 
 from setwise import AssumptionRefuted, ConformalClassifier, LabelSets, PartialLabelClassifier, conformalize
@@ -81,7 +82,8 @@ def held_out(name, X, y, generator, options):
     parts = [np.arange(LEARNED) + LEARNED * i for i in range(options.models)]
     preset = preset_settings(f"paper-mlp-{name.removesuffix('_mnist')}")
     learner = PartialLabelClassifier(**preset | {"epochs": options.epochs}, random_state=0, device=options.device)
-    models = learner.fit_many(X[rows], np.concatenate(candidates), parts)
+    masks = np.concatenate(candidates)
+    models = [clone(learner).fit(X[rows[part]], masks[part]) for part in parts]
     return [
         (model.predict_proba(X[order[LEARNED:]]), y[order[LEARNED:]])
         for model, order in zip(models, orders, strict=True)
@@ -164,7 +166,7 @@ def real(options):
         cut = len(y) // 5
         held = [(order[:cut], *np.split(order[cut:], [(len(y) - cut) // 5])) for order in orders]
         learner = PartialLabelClassifier(**preset_settings(f"paper-{name}"), random_state=0, device="cpu")
-        models = learner.fit_many(X, S, [learned for *_, learned in held])
+        models = [clone(learner).fit(X[learned], S[learned]) for *_, learned in held]
         found = defaultdict(list)
         for run, (model, (new, cal, _)) in enumerate(zip(models, held, strict=True)):
             for again in range(options.verifications):

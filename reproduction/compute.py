@@ -23,12 +23,12 @@ from reproduction.cells import Cell
 from reproduction.material import Material, Prepared, Stages
 from reproduction.measure import Rows, describe_sets, measure
 from reproduction.results import Result
-from reproduction.training import ScaledRows, train_models
+from reproduction.training import ScaledRows, stack_scalings, train_models
 from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.learn.batches import Resident
 from setwise.learn.classifier import PartialLabelClassifier
-from setwise.learn.scaling import fit_scaling, stack_scalings
+from setwise.learn.scaling import fit_scaling
 from setwise.learn.trainer import Trainer, threads_for
 
 Watch = Callable[[Stack, int], None]
@@ -140,8 +140,10 @@ def train_cells(
     learners = [cell.learner() for cell in cells]
     trained_in = "tf32" if precision == "tf32" else "float32"  # of float64 no product is shortened either
     settings = PartialLabelClassifier(**learners[0], precision=trained_in).settings()
+    rows = [None] * len(cells) if source.selected is None else source.selected[:, None]
+    owns = [Resident(source.features, own) for own in rows]
     scalings = [
-        fit_scaling(learner["scale"], source.only(model).chunks(), dtype) for model, learner in enumerate(learners)
+        fit_scaling(learner["scale"], own.chunks(), dtype) for own, learner in zip(owns, learners, strict=True)
     ]
     return train_models(
         settings,

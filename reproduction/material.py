@@ -25,14 +25,14 @@ from torch import Tensor, nn
 from reproduction.cell_stacks import names_of
 from reproduction.cells import IMAGES, PRESET_OF, Cell
 from reproduction.presets import preset_settings
-from reproduction.training import ScaledRows, train_models
+from reproduction.training import ScaledRows, stack_scalings, train_models
 from setwise._arrays import Floats, Ints
 from setwise.datasets import InstanceDependent, Random, contaminate, load
 from setwise.datasets.benchmark_sets import Benchmark
 from setwise.labels.label_sets import LabelSets
 from setwise.learn.batches import Resident
 from setwise.learn.classifier import PartialLabelClassifier
-from setwise.learn.scaling import fit_scaling, stack_scalings
+from setwise.learn.scaling import fit_scaling
 
 _CALIBRATION = {True: 10, False: 5}  # one in so many of the rows that are not for testing: images, real sets
 _TEST = 5  # one in so many of a real set

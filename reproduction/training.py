@@ -112,6 +112,20 @@ def stack_loss(loss: Any, n_examples: int, n_models: int) -> CandidateLoss:
     return as_loss(loss, n_examples, n_models) if known is None else WeighingLoss(n_examples, n_models, **known)
 
 
+def stack_scalings(scalings: Sequence[Scaling]) -> Scaling:
+    """The scalings of M models of one kind as one: (M, batch, …) as stored to (M, batch, …) scaled."""
+    first = scalings[0]
+    if first.shift is None:
+        return first
+    parts = [[getattr(scaling, name) for scaling in scalings] for name in ("shift", "spread")]
+    if first.shift.ndim == 0:
+        if all(part == same[0] for same in parts for part in same):
+            return first
+        parts = [[part.view(1) for part in same] for same in parts]
+    shift, spread = (torch.stack(same)[:, None] for same in parts)
+    return Scaling(shift, spread, rows=first.rows, dtype=first.dtype)
+
+
 class ScaledRows(Resident):
     """Rows as stored that are scaled as they are read, each model's by its own scaling (see `stack_scalings`).
 

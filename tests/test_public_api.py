@@ -12,7 +12,7 @@ def test_the_public_names_are_these_and_no_others():
         "APS", "LAC", "RAPS", "RPS", "SAPS", "Annotators", "AssumptionRefuted", "Calibration", "Claim",
         "Comparison", "ConformalClassifier", "CoveringClassifier", "CrossConformalClassifier", "Diagnosis",
         "EMClassifier", "Estimates", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "Nodes",
-        "PartialLabelClassifier", "Premise", "RandomTies", "SetSizeScorer", "SmallCalibrationWarning", "Suspects",
+        "PartialLabelClassifier", "Premise", "RandomTies", "SmallCalibrationWarning", "Suspects",
         "TopK", "Triage", "Votes", "__version__", "annotators", "conformalize", "diagnose", "estimate",
         "estimate_inclusion", "evaluate", "load", "plot_coverage", "plot_coverage_by_class", "plot_inclusion",
         "plot_sets", "plot_sizes", "strategies", "suggest_verification", "suspects", "triage",

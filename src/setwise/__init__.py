@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from setwise.learn import CoveringClassifier as CoveringClassifier
     from setwise.learn import EMClassifier as EMClassifier
     from setwise.learn import PartialLabelClassifier as PartialLabelClassifier
-    from setwise.metrics import SetSizeScorer as SetSizeScorer
     from setwise.metrics import evaluate as evaluate
     from setwise.plots import plot_coverage as plot_coverage
     from setwise.plots import plot_coverage_by_class as plot_coverage_by_class
@@ -79,7 +78,7 @@ _HOMES = {
     "labels.label_sets": ("LabelSets",),
     "labels.votes": ("Votes",),
     "learn": ("CoveringClassifier", "EMClassifier", "PartialLabelClassifier"),
-    "metrics": ("SetSizeScorer", "evaluate"),
+    "metrics": ("evaluate",),
     "plots": ("plot_coverage", "plot_coverage_by_class", "plot_inclusion", "plot_sets", "plot_sizes"),
     "scores": ("APS", "LAC", "RAPS", "RPS", "SAPS", "Margin", "Nodes", "RandomTies"),
 }

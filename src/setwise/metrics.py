@@ -1,10 +1,9 @@
-"""`evaluate`: coverage and size of prediction sets; `SetSizeScorer`: model selection by set size."""
+"""`evaluate`: coverage and size of prediction sets."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Never
 
@@ -17,10 +16,10 @@ from setwise.errors import InputError, MisuseWarning, Remedy, check_length, refu
 from setwise.evidence.right_labels import count_needed, read_truth
 from setwise.evidence.row_facts import categories, refuse_sets, sets_among
 from setwise.evidence.row_names import check_row_names
-from setwise.labels.coerce import as_candidates, as_label_sets
+from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_array, label_vector, missing_labels
-from setwise.ranks import as_fraction, as_level, chance_of_so_few, clopper_pearson, share_interval
+from setwise.ranks import clopper_pearson, share_interval
 
 _SIZE_BINS = ((0, 0), (1, 1), (2, 3), (4, 10), (11, 100), (101, 1000), (1001, None))
 
@@ -388,86 +387,3 @@ def _distances(sets: LabelSets, rows: Ints, codes: Ints) -> Floats:
 def groups_of_new_rows(groups: Column, n: int, *, calibrated: bool) -> Column:
     """Which of n new rows belong together: all, for what is known, where calibration rows did and nobody says."""
     return np.zeros(n, dtype=np.intp) if groups is None and calibrated else groups
-
-
-@dataclass(frozen=True)
-class SetSizeScorer:
-    """A scorer for scikit-learn's `GridSearchCV`: the smallest sets among the settings that cover.
-
-    The value on held-out rows is minus the mean set size. Where coverage fails it is −1000·K·(1 + what coverage
-    lacks) with K labels: below any setting that covers, and so is the mean over splits if one of them fails.
-
-    Where y is exact (a label vector, sets of one label) a row is covered if its set holds the label. Where y is
-    candidate sets, coverage is not observable. A setting whose `guarantee` is unconditional at this level then
-    fails only if too few of its sets hold any candidate; any other must have enough sets that hold all candidates.
-
-    A setting fails if it covers so few of m rows that a split conformal predictor of this level, calibrated on n
-    examples, covers no more with a probability below `delta`. The number covered is Beta-binomial, m rows with
-    Beta(r, n + 1 − r) and r = ⌈(n + 1)(level − slack)⌉, since calibration rows are random too. (A cross-conformal
-    model has no exact law; n is then all its rows.) Held-out rows are taken as exchangeable: for groups allow some
-    slack.
-
-    Parameters
-    ----------
-    confidence_level
-        The level of every setting; None is each model's own, and then sizes compare only if these are the same.
-    slack
-        How far coverage may lie below the level.
-    delta
-        How often, at most, a setting that covers exactly as it should is refused on a split.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from setwise import ConformalClassifier, SetSizeScorer
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(0, 3, 600)
-    >>> X = 2 * np.eye(3)[y] + rng.normal(size=(600, 3))
-    >>> model = ConformalClassifier(LogisticRegression(), random_state=0)
-    >>> search = GridSearchCV(model, {"conformity_score": ["aps", "lac"]}, scoring=SetSizeScorer(0.9))
-    >>> search.fit(X, y).best_params_
-    {'conformity_score': 'lac'}
-    """
-
-    confidence_level: float | None = None
-    slack: float = 0.0
-    delta: float = 0.01
-
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """The value of a fitted `ConformalClassifier`, or of a pipeline that ends in one."""
-        while hasattr(estimator, "steps"):
-            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
-            estimator = estimator.steps[-1][1]
-        if not hasattr(estimator, "predict_set"):
-            raise TypeError(f"estimator: {type(estimator).__name__} predicts no sets; use ConformalClassifier.")
-        asked = estimator.confidence_level if self.confidence_level is None else self.confidence_level
-        level = as_level(as_level(asked) - as_fraction(self.slack, "slack"), "confidence_level − slack")
-        sets: LabelSets = estimator.predict_set(X, asked)
-        promised = estimator.guarantee(asked).promised
-        promises = promised is not None and promised >= float(level)
-        covered = _count_covered(sets, y, promises=promises)
-        n = sum(part.evidence.instances for part in estimator.calibration_.parts)
-        if chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
-            if not promises and (as_label_sets(y, name="y").sizes > 1).any():
-                problem = (
-                    "y: candidate sets do not show whether the truth is covered. This model's guarantee rests on "
-                    "assumptions, so its sets should contain all candidates; too few do"
-                )
-                warnings.warn(MisuseWarning(problem, "score on rows with known labels"), stacklevel=2)
-            return -1000.0 * sets.n_classes * (1 + float(level) - float(covered.mean()))
-        return -float(sets.sizes.mean())
-
-
-def _count_covered(sets: LabelSets, y: Any, *, promises: bool) -> Bools:
-    """Which rows count as covered: by the label where it is exact, else by any or by all candidates."""
-    given = as_label_sets(y, name="y")
-    if (given.sizes == 1).all():
-        return sets.contains(given.to_labels())
-    known = sets.classes.tolist()
-    if not given.vocabulary.is_range:  # of labels that the model never saw none is in a set
-        known += [label for label in given.classes.tolist() if label not in set(known)]
-    own, sets = as_candidates(given, len(known), known, name="y"), sets.with_classes(known)
-    inside: Bools = (own & sets).sizes > 0 if promises else own.issubset(sets)
-    return inside

@@ -154,15 +154,13 @@ def test_anonymous_votes_tell_what_all_have_in_common(rng):
     assert found.to_frame().empty
 
 
-def test_weights_denials_and_rows_without_answers(rng):
+def test_weights_and_rows_without_answers(rng):
     y, cells = crowd(rng, 200, 3)
     cells[:3] = None
     rows, people = np.nonzero(cells != None)  # noqa: E711 - elementwise
     labels = cells[rows, people].astype(int)
-    against = rng.random(len(rows)) < 0.3
-    labels[against] = (labels[against] + 1) % 3
     weight = rng.uniform(0.5, 2, len(rows))
-    votes = Votes.of(200, rows, labels, people.astype(object), weight, against, classes=range(3))
+    votes = Votes.of(200, rows, labels, people.astype(object), weight, classes=range(3))
     found = annotators(votes)
     assert found.consensus[:3].tolist() == [None] * 3
     assert (found.consensus[3:] == y[3:]).mean() > 0.85

@@ -132,13 +132,12 @@ def test_no_verified_row_says_nothing():
     assert (found.lower, found.upper, found.verified) == (0, 1, 0)
 
 
-def test_repeated_answers_are_one_by_weight_and_denials_are_none():
+def test_repeated_answers_are_one_by_weight():
     votes = Votes.of(
-        3,
-        np.array([0, 0, 0, 1, 1, 2]),
-        ["b", "b", "a", "c", "a", "a"],
-        np.array(["x", "x", "x", "x", "x", "y"], dtype=object),
-        against=np.array([False, False, False, False, False, True]),
+        2,
+        np.array([0, 0, 0, 1, 1]),
+        ["b", "b", "a", "c", "a"],
+        np.array(["x", "x", "x", "x", "x"], dtype=object),
     )
     row, who, label = single_answers(votes)
     assert (row.tolist(), who.tolist(), votes.classes[label].tolist()) == ([0, 1], [0, 0], ["b", "a"])

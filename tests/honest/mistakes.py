@@ -16,9 +16,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import setwise
-from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, SetSizeScorer, Votes, conformalize
+from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Votes, conformalize
 from setwise.cli.app import run as run_command
-from setwise.strategies import Corrected, Mixture
+from setwise.strategies import Corrected
 from setwise.tables import from_answers_jsonl, merge_labels, read_table
 from setwise.tables.verified_files import read_verified
 from tests.honest.designs import NEW, beside, features, grouped, of_model, of_rows, probabilities, verify
@@ -413,15 +413,6 @@ def error_rate(rng: Any) -> None:
 def other_writing(rng: Any) -> None:
     y = rng.integers(0, 3, 50)
     setwise.evaluate(LabelSets.from_labels(y), [f"class {label}" for label in y])
-
-
-@mistake("sets scored on candidates, which cannot show coverage", "metrics.SetSizeScorer.__call__")
-def scored(rng: Any) -> None:
-    X, y = features(rng, 300)
-    model = ConformalClassifier(GaussianNB(), Mixture(mu=0.9), random_state=0).fit(
-        X[:150], beside(rng, y[:150], 3, 0.5)
-    )
-    SetSizeScorer()(model, X[150:], LabelSets.from_mask(beside(rng, y[150:], 3, 0.5)))
 
 
 @mistake("frames that share only some of their row names", "evidence.row_names.check_row_names")

@@ -171,14 +171,6 @@ def test_rules_keep_ties_and_lose_nobody():
         votes.candidates("first")
 
 
-def test_not_this_label_leaves_the_others_where_nobody_named_one():
-    told = {"item": [0, 0, 1], "annotator": [0, 1, 0], "label": ["a", "b", "b"], "no": [False, True, True]}
-    votes = Votes.from_table(told, against="no", classes=["a", "b", "c"])
-    assert votes.counts.tolist() == [[1, 0, 0], [0, 0, 0]]
-    assert votes.candidates().to_lists() == [["a"], ["a", "c"]]
-    assert repr(votes).endswith("{a: 1, not b: 1}, {not b: 1}")
-
-
 def test_rows_are_sliced_with_their_answers():
     votes = Votes.from_table(LONG)
     assert votes[[2, 0, 2]].counts.tolist() == [[0, 1], [2, 1], [0, 1]]
@@ -281,9 +273,6 @@ def test_it_is_said_where_one_annotator_gives_a_row_several_answers():
     says = "annotator 'x' gives 2 labels to item 1. In 1 of 2 rows several answers of one annotator count as one"
     with pytest.warns(MisuseWarning, match=says):
         assert Votes.from_table(again).counts.tolist() == [[2], [1]]
-    with pytest.warns(MisuseWarning, match=says):
-        votes = Votes.from_table(again | {"not": [0, 0, 0, 1]}, against="not")
-    assert votes.weight.tolist() == [0.5, 1, 0.5, 1]
 
 
 def test_rows_taken_twice_are_not_written_as_one():
@@ -316,9 +305,9 @@ def batches_of(table, size):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_votes_of_batches_are_those_of_the_whole(size):
-    more = {"weight": [1.0, 2.0, 1.0, 0.5, 1.0], "against": [False, False, True, False, False]}
-    whole = Votes.from_table(LONG | more, weight="weight", against="against")
-    parts = (Votes.from_table(b, weight="weight", against="against") for b in batches_of(LONG | more, size))
+    more = {"weight": [1.0, 2.0, 1.0, 0.5, 1.0]}
+    whole = Votes.from_table(LONG | more, weight="weight")
+    parts = (Votes.from_table(b, weight="weight") for b in batches_of(LONG | more, size))
     joined = Votes.concatenate(parts)
     assert joined == whole
     assert Votes.concatenate(Votes.from_table(b) for b in batches_of(LONG, size)) == Votes.from_table(LONG)

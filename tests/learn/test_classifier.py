@@ -79,22 +79,11 @@ def test_every_kind_of_candidates_gives_the_same_model():
         np.testing.assert_array_equal(quick().fit(X, candidates).predict_proba(X), expected)
 
 
-class Rows(torch.utils.data.Dataset):
-    def __init__(self, X, candidates=None):
-        self.X, self.candidates = torch.as_tensor(X), candidates
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, i):
-        return self.X[i] if self.candidates is None else (self.X[i], self.candidates[i])
-
-
-def test_a_torch_dataset_with_or_without_its_candidates_gives_the_same_model():
+def test_a_torch_dataset_is_asked_for_as_a_tensor():
     X, candidates, _ = some_rows()
-    expected = quick().fit(X, candidates).predict_proba(X)
-    np.testing.assert_allclose(quick().fit(Rows(X, candidates)).predict_proba(Rows(X)), expected, rtol=1e-6)
-    np.testing.assert_allclose(quick().fit(Rows(X), candidates).predict_proba(X), expected, rtol=1e-6)
+    rows = torch.utils.data.TensorDataset(torch.as_tensor(X))
+    with pytest.raises(ValueError, match="X: a torch Dataset, not an array or a tensor; stack its items"):
+        quick().fit(rows, candidates)
 
 
 def test_the_defaults_learn_from_raw_features_and_say_what_they_chose():

@@ -42,20 +42,12 @@ def test_scores_go_by_label_and_count_unlabelled_rows_as_covered(rows):
     assert model.score(X, LabelSets.from_mask(gaps, [0, 1, 2, 3])) > 0.85
 
 
-def test_what_is_not_a_number_is_named_by_row_in_data_sets_and_sparse_matrices(rows):
-    X, candidates, y = rows
+def test_what_is_not_a_number_is_named_by_row_in_tensors_and_sparse_matrices(rows):
+    X, candidates, _ = rows
     X = X.copy()
     X[7, 2] = np.nan
-
-    class Rows(torch.utils.data.Dataset):
-        def __len__(self):
-            return len(X)
-
-        def __getitem__(self, i):
-            return torch.as_tensor(X[i]), int(y[i])
-
-    with pytest.raises(ValueError, match="item 7 of the data set holds NaN"):
-        PartialLabelClassifier("linear", scale=None, epochs=1, random_state=0).fit(Rows())
+    with pytest.raises(ValueError, match="row 7 holds NaN in column 2"):
+        PartialLabelClassifier("linear", scale=None, epochs=1, random_state=0).fit(torch.as_tensor(X), candidates)
     with pytest.raises(ValueError, match="row 7 holds NaN in column 2"):
         EMClassifier().fit(sparse.csr_matrix(X), candidates)
 

@@ -244,17 +244,6 @@ def test_dropout_is_noise_in_training_alone():
         PartialLabelClassifier("mlp", dropout=1.0, **settings).fit(X, candidates)
 
 
-def test_models_with_dropout_are_fitted_in_turn_as_if_alone():
-    X, candidates, _ = some_rows(n=100)
-    model = PartialLabelClassifier(
-        "mlp", hidden_sizes=(20,), scale="standard", epochs=5, dropout=0.5, random_state=0
-    )
-    parts = [np.arange(60), np.arange(40, 100)]
-    for fitted, part in zip(model.fit_many(X, candidates, parts), parts, strict=True):
-        alone = clone(model).fit(X[part], candidates[part])
-        np.testing.assert_array_equal(fitted.predict_proba(X), alone.predict_proba(X))
-
-
 def test_both_networks_share_their_trials(monkeypatch):
     doings = []
     plain = fitted_networks.train_stack

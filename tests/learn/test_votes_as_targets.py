@@ -57,11 +57,10 @@ def test_a_row_is_judged_by_networks_that_did_not_see_its_answers():
     assert not torch.equal(before, after)
 
 
-def test_a_module_of_ones_own_and_streamed_rows_learn_from_votes_too():
+def test_a_module_of_ones_own_learns_from_votes_too():
     X, said, y = crowd(80, 0)
-    rows = torch.utils.data.TensorDataset(torch.from_numpy(X).float())
     model = PartialLabelClassifier(lambda: torch.nn.Linear(WIDTH, K), epochs=9, learning_rate=0.1, scale=None)
-    model.fit(rows, votes_of(said))
+    model.fit(torch.from_numpy(X).float(), votes_of(said))
     assert (model.predict(X) == y).mean() > 0.5
 
 
@@ -70,16 +69,6 @@ def test_a_model_is_not_chosen_for_its_own_confidence():
     posterior = torch.tensor([[[0.3, 0.6, 0.1]]])
     modest, sure = (approximated_accuracy(scale * logits, posterior) for scale in (1.0, 100.0))
     assert float(modest) == float(sure) == pytest.approx(0.3)
-
-
-def test_parts_learn_from_their_own_rows_votes_alone():
-    X, said, _ = crowd(80, 0)
-    changed = said.copy()
-    changed[40:] = 0
-    model = PartialLabelClassifier("linear", scale="standard", epochs=3, random_state=0)
-    parts = [np.arange(40), np.arange(40, 80)]
-    first, again = (model.fit_many(X, votes_of(answers), parts)[0].predict_proba(X) for answers in (said, changed))
-    assert np.array_equal(first, again)
 
 
 def test_sets_learned_from_votes_alone_are_nearly_those_of_true_labels():

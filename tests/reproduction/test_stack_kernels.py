@@ -10,11 +10,11 @@ import pytest
 import torch
 from reproduction import gpu_kernels, stack_kernels
 from reproduction.stacked_optimizers import StackedAdam
-from reproduction.training import ScaledRows, train_models
+from reproduction.training import ScaledRows, stack_scalings, train_models
 
 from setwise.learn import PartialLabelClassifier
 from setwise.learn.batches import Resident
-from setwise.learn.scaling import fit_scaling, stack_scalings
+from setwise.learn.scaling import fit_scaling
 
 ROWS, CLASSES = 70, 5
 CASES = [

@@ -166,16 +166,6 @@ def test_parameters_give_the_posterior_that_was_fitted(world):
             assert np.abs(model.parameters.posterior(votes, given) - model.posterior).max() < 0.02
 
 
-def test_answers_against_a_label_are_understood_where_none_was_fitted(world):
-    made, p, _, _ = world
-    against = Votes.of(
-        1, np.zeros(3, int), [0, 0, 0], np.array(PEOPLE, object), against=np.ones(3, bool), classes=range(K)
-    )
-    even = np.full((1, K), 1 / K)
-    assert made.annotators.posterior(against, even)[0].argmin() == 0
-    assert len(p)
-
-
 def test_by_size_and_by_category_answer_too(world):
     _, p, y, said = world
     votes = votes_of(said)

@@ -1,4 +1,4 @@
-"""Votes written and read back: weights, "not this label", annotators, and rows without answers."""
+"""Votes written and read back: weights, annotators, and rows without answers."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,8 @@ FULL = Votes.from_table(
         "annotator": ["x", "y", "y", "x", "x"],
         "label": ["dog", "cat", "owl", "cat", "dog"],
         "weight": [1.0, 0.25, 3.0, 1 / 3, 1.0],
-        "against": [False, True, False, False, False],
     },
     weight="weight",
-    against="against",
     items=["b", "c", "a", "d"],  # nobody answered c
 )
 
@@ -38,7 +36,7 @@ def test_votes_come_back_as_they_were(votes, suffix, tmp_path):
     assert again == votes
     assert again.sizes.tolist() == votes.sizes.tolist()
     frame = votes.to_frame()
-    names = {name: name if name in frame else None for name in ("weight", "against")}
+    names = {name: name if name in frame else None for name in ("weight",)}
     worker = "annotator" if "annotator" in frame else None
     assert Votes.from_table(frame, annotator=worker, classes=votes.classes, **names) == votes
 
@@ -48,12 +46,10 @@ def test_votes_are_not_written_as_arrays(tmp_path):
         write_votes(tmp_path / "votes.xlsx", FULL)
 
 
-def test_text_that_is_neither_true_nor_false_is_no_answer_against_a_label():
-    columns = {"item": [1, 2], "annotator": [1, 1], "label": ["a", "b"]}
-    made = Votes.from_table(columns | {"against": ["False", "true"]}, against="against")
-    assert made.against.tolist() == [False, True]
-    with pytest.raises(ValueError, match="against: line 1 holds 'nope'"):
-        Votes.from_table(columns | {"against": ["0", "nope"]}, against="against")
+def test_a_file_with_answers_that_deny_a_label_is_refused(tmp_path):
+    (tmp_path / "votes.csv").write_text("item,annotator,label,against\n1,ann,owl,true\n")
+    with pytest.raises(DataError, match="'against', and answers that deny a label are no votes; make"):
+        read_votes(tmp_path / "votes.csv")
 
 
 def test_the_command_line_writes_votes_that_others_read(tmp_path, monkeypatch, capsys):

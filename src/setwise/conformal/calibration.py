@@ -48,20 +48,10 @@ class Calibration(BaseCalibration):
         candidates
             Votes or candidate sets of the new rows, if the calibration rows had them too. By passing them you state
             that they arise in the same way.
-        max_error
-            Which share of the labels may be wrong.
-        mode
-            ``"overall"``: of all rows in 19 of 20 draws of the verified rows, where accepted rows keep their label,
-            and verified and reviewed ones are right; of new rows: of these alone. ``"accepted"``: of the accepted
-            rows in 19 of 20 draws. ``"average"``: of the accepted rows on average over draws; a draw in which
-            nothing is accepted counts as zero.
+        max_error, mode, look
+            As in `setwise.triage`; of new rows ``"overall"`` counts the wrong labels among these alone.
         by
-            A category per row, or ``"predicted"`` for the proposed label: each is decided by its own verified rows.
-            For new rows the calibration must have categories too.
-        look
-            How many looks you plan, if you verify more rows and decide again: the guarantee holds at whichever you
-            stop. In mode ``"average"`` each decides at `max_error` divided by their number, for averages add up.
-            Fix the numbers of verified rows beforehand.
+            As in `setwise.triage`. For new rows the calibration must have categories too.
         random_state
             Seeds the noise that breaks ties between confidences; default is the calibration's own seed.
         comparison

@@ -23,8 +23,7 @@ def krippendorff_alpha(votes: Votes, *, ordered: bool = False) -> float:
     >>> round(krippendorff_alpha(votes), 2), round(krippendorff_alpha(votes, ordered=True), 2)
     (0.36, 0.91)
     """
-    positive = slice(None) if votes.against is None else ~votes.against
-    row, label = votes.row[positive], votes.label[positive]
+    row, label = votes.row, votes.label
     if votes.shared:  # nobody agrees with themselves
         row, _, label = single_answers(votes)
     cells, times = np.unique(row * votes.n_classes + label, return_counts=True)

@@ -5,8 +5,7 @@ the classes alone). Given Y = k annotator j answers l with probability C^j_kl, i
 and Skene, 1979; with a classifier: Raykar et al., JMLR 2010). EM finds the posterior R_ik ∝ q_ik·Π C^j_{k,l} over
 the answers of the row, the confusions from R-weighted counts, and β and b, without which an overconfident model
 would outvote the annotators. An annotator's own confusions are shrunk to those of all, C, by as many answers as
-`_SHRINK`, or as many as held-out answers choose; anonymous answers use C itself. "Not this label" is an answer of
-its own.
+`_SHRINK`, or as many as held-out answers choose; anonymous answers use C itself.
 
 Only pairs of annotator and label that occur are stored: with S the sparse matrix of answers, pairs by rows, a step
 of EM is two products, SᵀlogC and SR.
@@ -44,8 +43,8 @@ class AnnotatorParameters:
     names
         The annotators; None where answers are anonymous.
     confusion
-        (K, A): how often the annotators together answer l where k is true. The first K columns are the labels;
-        where there are answers "not this label", the next K are the labels that these deny.
+        (K, K): how often the annotators together answer l where k is true. Files of earlier versions may have K
+        columns more, for answers that denied a label.
     people, said, own
         Positions of the annotator and the answer of each pair that occurs, and its (pairs, K) probabilities.
     total
@@ -79,15 +78,14 @@ class AnnotatorParameters:
         return self._weigh(votes, probabilities)[1]
 
     def _weigh(self, votes: Votes, probabilities: Floats | None) -> tuple[Floats, float]:
-        answer, count = answer_codes(votes)
         who = self._positions(votes)
         if isinstance(votes, FittedVotes) and np.array_equal(who, votes.who):
             given = votes.matrices
         else:
-            given = AnswerMatrices.of(votes, who, answer, count)
+            given = AnswerMatrices.of(votes, who)
         prior = Prior(probabilities, self.temperature, self.shift)
         found = np.empty(votes.shape)
-        return found, given.weigh(self._probabilities(given.people, given.said, count), prior, found).likelihood
+        return found, given.weigh(self._probabilities(given.people, given.said), prior, found).likelihood
 
     def to_arrays(self) -> dict[str, Array]:
         """The arrays, by name."""
@@ -101,12 +99,9 @@ class AnnotatorParameters:
         found = self.names.encode(votes.annotators)
         return np.where(found < 0, unknown, found)[votes.annotator]
 
-    def _probabilities(self, people: Ints, said: Ints, count: int) -> Floats:
+    def _probabilities(self, people: Ints, said: Ints) -> Floats:
         """(pairs, K): the probability of each pair's answer under each label."""
         shared = self.confusion
-        if count > shared.shape[1]:  # nobody said "not this label" before
-            start = _start(len(shared), count)
-            shared = np.hstack([shared, (start / start.sum(axis=1, keepdims=True))[:, shared.shape[1] :]])
         found = shared.T[said]
         known = people < len(self.total)
         found[known] *= self.shrink / (self.total[people[known]] + self.shrink)
@@ -168,7 +163,7 @@ class FittedVotes(Votes):
     @lazy
     def matrices(self) -> AnswerMatrices:
         """The answers as EM takes them."""
-        return AnswerMatrices.of(self, self.who, *answer_codes(self), max(len(self.annotators), 1))
+        return AnswerMatrices.of(self, self.who, max(len(self.annotators), 1))
 
 
 def own_fits(votes: Votes) -> FittedVotes:
@@ -249,18 +244,19 @@ class AnswerMatrices:
     named: bool
 
     @classmethod
-    def of(cls, votes: Votes, who: Ints, answer: Ints, count: int, people: int = 0) -> AnswerMatrices:
-        """From the number of each answer's annotator and label, for at least so many annotators."""
-        keys, which = np.unique(who * count + answer, return_inverse=True)
+    def of(cls, votes: Votes, who: Ints, people: int = 0) -> AnswerMatrices:
+        """From the number of each answer's annotator, for at least so many annotators."""
+        count = votes.n_classes
+        keys, which = np.unique(who * count + votes.label, return_inverse=True)
         asked, said = np.divmod(keys, count)
-        weight = np.ones(len(answer)) if votes.weight is None else votes.weight
+        weight = np.ones(len(who)) if votes.weight is None else votes.weight
         each, ones = np.arange(len(keys)), np.ones(len(keys))
         pairs = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), len(votes)))
         of_answer = sparse.csr_array((ones, (said, each)), shape=(count, len(keys)))
         rows = max(people, int(asked.max(initial=0)) + 1)
         of_person = sparse.csr_array((ones, (asked, each)), shape=(rows, len(keys)))
-        prior, named = _start(votes.n_classes, count), votes.annotator is not None
-        by_pair, by_row = (_in_blocks(matrix, votes.n_classes) for matrix in (pairs, pairs.T.tocsr()))
+        prior, named = _start(count), votes.annotator is not None
+        by_pair, by_row = (_in_blocks(matrix, count) for matrix in (pairs, pairs.T.tocsr()))
         return cls(by_pair, by_row, of_answer, of_person, asked, said, prior, named)
 
     def weigh(self, own: Floats, prior: Prior, posterior: Floats) -> _Weighed:
@@ -344,17 +340,6 @@ def _row_maxima(values: Floats) -> Floats:
     return along_rows(values, values.argmax(axis=1)[:, None])
 
 
-def answer_codes(votes: Votes) -> tuple[Ints, int]:
-    """Each answer as a number, and how many there may be: labels, and then "not this label"."""
-    if votes.against is None:
-        return votes.label, votes.n_classes
-    return votes.label + votes.n_classes * votes.against, 2 * votes.n_classes
-
-
-def _start(k: int, count: int) -> Floats:
+def _start(k: int) -> Floats:
     """The answers that C starts from, and that stand for classes with few answers."""
-    start = np.full((k, count), _SPREAD / k)
-    start[:, :k] += _RIGHT * np.eye(k)
-    if count > k:
-        start[:, k:] = np.where(np.eye(k), _SPREAD / k / 10, (_RIGHT + _SPREAD) / k)
-    return start
+    return np.full((k, k), _SPREAD / k) + _RIGHT * np.eye(k)

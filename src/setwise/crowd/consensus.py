@@ -67,8 +67,6 @@ class Consensus:
     @lazy
     def modelled(self) -> bool:
         """Whether the annotator model takes part; otherwise answers are counted."""
-        if self.votes.against is not None:
-            return True
         if np.count_nonzero(self.votes.sizes > 1) < _FEW:  # they confirm nothing
             return self.probabilities is not None
         gain = _gain(self)
@@ -101,7 +99,7 @@ class Consensus:
     @lazy
     def mixed(self) -> Floats:
         """The posterior; of votes alone tempered and mixed with the shares, for it is too close to 0 or 1."""
-        if self.probabilities is not None or self.votes.against is not None:
+        if self.probabilities is not None:
             return self.model.posterior
         found: Floats = self.model.posterior**_POWER * self.shares
         found /= found.sum(axis=1, keepdims=True)

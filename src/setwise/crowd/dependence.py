@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from setwise._arrays import Floats, Ints, frozen, take_rows
-from setwise.crowd.annotator_model import TINY, AnnotatorModel, Prior, answer_codes, fit_annotators
+from setwise.crowd.annotator_model import TINY, AnnotatorModel, Prior, fit_annotators
 from setwise.findings import format_p_value, format_share
 from setwise.labels.votes import Votes
 
@@ -47,9 +47,7 @@ class AnswerLaw:
         """Draws new answers of the same people to the same rows."""
         truth = _draw(np.broadcast_to(self.prior.of(slice(None))[2], votes.shape), rng)
         answer = _draw(self.confusions[self.who, truth[votes.row]], rng)
-        against, label = np.divmod(answer, votes.n_classes)
-        denied = None if votes.against is None else frozen(against.astype(bool))
-        return replace(votes, label=frozen(label), against=denied)
+        return replace(votes, label=frozen(answer))
 
 
 class Agreement(NamedTuple):
@@ -158,12 +156,11 @@ def _pairs(votes: Votes, law: AnswerLaw) -> tuple[Floats, Floats]:
     Σ_a (w_a C^a_kl)²) over ((Σ w)² − Σ w²). Where there are many rows, a part of them is used.
     """
     agreed, expected = np.full(len(votes), np.nan), np.full(len(votes), np.nan)
-    answer, _ = answer_codes(votes)
     several = np.flatnonzero(votes.sizes > 1)
     size = law.confusions[0].size
     chosen = several[:: max(int(votes.sizes[several].sum()) * size // _CELLS, 1)]
     for rows in _in_parts(chosen, votes.sizes, size):
-        agreed[rows], expected[rows] = _pairs_of(votes, answer, law, rows)
+        agreed[rows], expected[rows] = _pairs_of(votes, law, rows)
     return agreed, expected
 
 
@@ -172,7 +169,7 @@ def _in_parts(rows: Ints, sizes: Ints, width: int) -> list[Ints]:
     return np.split(rows, np.flatnonzero(np.diff(np.cumsum(sizes[rows]) * width // _PART)) + 1) if len(rows) else []
 
 
-def _pairs_of(votes: Votes, answer: Ints, law: AnswerLaw, rows: Ints) -> tuple[Floats, Floats]:
+def _pairs_of(votes: Votes, law: AnswerLaw, rows: Ints) -> tuple[Floats, Floats]:
     """The same for some rows; the labels of one annotator in a row are one answer."""
     taken = take_rows(votes.lines, rows)
     which = votes.answers[2][taken]
@@ -191,7 +188,7 @@ def _pairs_of(votes: Votes, answer: Ints, law: AnswerLaw, rows: Ints) -> tuple[F
     all_pairs = pairs(weight)
     all_pairs[all_pairs <= 0] = np.nan  # one answer outweighs the others beyond floating-point precision
     said = np.zeros((len(taken), law.confusions.shape[2]))
-    said[np.arange(len(taken)), answer[taken]] = weight
+    said[np.arange(len(taken)), votes.label[taken]] = weight
     chances = pairs(weight[:, None] * law.confusions[law.who[taken]].reshape(len(taken), -1))
     chances = chances.reshape(len(rows), votes.n_classes, -1).sum(axis=2)
     expected: Floats = (law.prior.of(rows)[2] * chances).sum(axis=1) / all_pairs

@@ -89,15 +89,12 @@ def single_answers(votes: Votes) -> tuple[Ints, Ints, Ints]:
     """Row, annotator and label of all answers, one for each row and annotator, ordered by rows."""
     if votes.annotator is None:
         return (np.zeros(0, dtype=np.intp),) * 3
-    if votes.against is None and votes.own_weight is None and not votes.shared:
+    if votes.own_weight is None and not votes.shared:
         return votes.row, votes.annotator, votes.label
-    use = slice(None) if votes.against is None else ~votes.against
     people, k = len(votes.annotators), votes.n_classes
-    keys, place = np.unique(
-        (votes.row[use] * people + votes.annotator[use]) * k + votes.label[use], return_inverse=True
-    )
+    keys, place = np.unique((votes.row * people + votes.annotator) * k + votes.label, return_inverse=True)
     if len(keys) < len(place) or (len(keys) and (np.diff(keys // k) == 0).any()):
-        weight = np.bincount(place.ravel(), None if votes.weight is None else votes.weight[use])
+        weight = np.bincount(place.ravel(), votes.weight)
         keys = keys[np.lexsort([-weight, keys // k])]
         keys = keys[np.diff(keys // k, prepend=-1) > 0]
     cell, label = np.divmod(keys, k)

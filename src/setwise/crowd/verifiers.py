@@ -82,8 +82,6 @@ def _find(votes: Votes, verified: Ints) -> Bools:
         return np.zeros(0, dtype=bool)
     checked = verified != MISSING
     right = votes.label == verified[votes.row]
-    if votes.against is not None:
-        right &= ~votes.against
     wrong = np.bincount(votes.annotator[checked[votes.row] & ~right], minlength=people)
     row, who = np.divmod(np.unique(votes.row * people + votes.annotator), people)
     answered = np.bincount(who, minlength=people)

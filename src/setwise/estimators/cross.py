@@ -22,7 +22,7 @@ from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.default_learner import default_learner
-from setwise.estimators.used_rows import UsedRows, take_probe
+from setwise.estimators.used_rows import UsedRows
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
 from setwise.labels.label_sets import LabelSets
@@ -118,11 +118,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
         model = learner_for(default_learner(*task) if self.estimator is None else self.estimator, sets, rng)
         kept = [rows for rows, _ in parts]
         with naming_features(X):
-            if hasattr(model, "fit_many"):  # trains the folds together
-                self.estimators_ = model.fit_many(X, sets, kept)
-            else:
-                fits = ((_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept)
-                self.estimators_ = [clone_unfitted(model).fit(*rows) for rows in fits]
+            fits = ((_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept)
+            self.estimators_ = [clone_unfitted(model).fit(*rows) for rows in fits]
         fold = np.empty(len(sets), dtype=int)
         for number, (_, held) in enumerate(parts):
             fold[held] = number
@@ -130,7 +127,6 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self._note_labels(sets, kept)
         self._note_rows(X, sets)
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
-        self.probe_ = take_probe(X)
         self.feature_summary_ = FeatureSummary.of(X)
         seed = int(rng.randint(2**31 - 1))
         with naming_features(X, of=FeatureError):

@@ -41,8 +41,7 @@ class Votes(LabelledRows):
     """Answers, each by an annotator about a row, ordered by rows; a row may have any number of them.
 
     Use one of the `from_…` constructors. Votes are immutable, sliced by rows, and a valid `y` for scikit-learn.
-    An answer may carry a weight (an expert counts more, a model gives its own probability), and it may say that a
-    label is *not* the true one.
+    An answer may carry a weight: an expert counts more, a model gives its own probability.
 
     Whatever one annotator says about a row is one answer: several labels, a repeated label, the probabilities of a
     model, and repeated calls of it. Together they weigh at most one, in their shares. Weights above one say how
@@ -58,8 +57,6 @@ class Votes(LabelledRows):
         For each of these, the position of its annotator in `annotators`; None where annotators are not named.
     own_weight
         The weights that came with them, where any did. `weight` is how much each counts.
-    against
-        Whether each says "not this label"; None where none does.
     annotators
         The names of the annotators.
     items
@@ -86,7 +83,6 @@ class Votes(LabelledRows):
     label: Ints
     annotator: Ints | None = None
     own_weight: Floats | None = None
-    against: Bools | None = None
     annotators: Array = field(default_factory=lambda: np.empty(0, dtype=object))
     items: Array | None = None
     shared: bool = False
@@ -102,7 +98,6 @@ class Votes(LabelledRows):
         label: str = "label",
         *,
         weight: str | None = None,
-        against: str | None = None,
         items: Column = None,
         classes: Classes = None,
     ) -> Votes:
@@ -117,8 +112,6 @@ class Votes(LabelledRows):
             annotator about one item are one answer, and a warning says where there are several.
         weight
             Column that says how much an answer counts.
-        against
-            Column that is true where the answer is "not this label".
         items
             The items in the order of the rows, with or without answers; by default in the order of the table.
         classes
@@ -130,7 +123,7 @@ class Votes(LabelledRows):
         array([[0., 2.],
                [1., 0.]])
         """
-        names = [name for name in (item, annotator, label, weight, against) if name is not None]
+        names = [name for name in (item, annotator, label, weight) if name is not None]
         held = {name: label_vector(_column(table, name), name) for name in names}
         short = next((name for name in names if len(held[name]) != len(held[label])), None)
         if short is not None:
@@ -154,7 +147,6 @@ class Votes(LabelledRows):
             held[label][answered],
             people,
             None if weight is None else _numbers(held[weight][answered], weight, np.flatnonzero(answered)),
-            None if against is None else _flags(held[against][answered], against, np.flatnonzero(answered)),
             classes=classes,
             items=rows.classes,
         )
@@ -256,7 +248,6 @@ class Votes(LabelledRows):
         labels: Sequence[Any] | Array,
         people: Array | None = None,
         weight: Floats | None = None,
-        against: Bools | None = None,
         *,
         classes: Classes = None,
         items: Array | None = None,
@@ -264,7 +255,7 @@ class Votes(LabelledRows):
         """From the columns of all answers, in any order; all constructors from labels call this one."""
         each = np.arange(len(labels))
         plain, names = (_plain(column) for column in (labels, people))
-        return cls.from_codes(n, row, plain, each, names, each, weight, against, classes=classes, items=items)
+        return cls.from_codes(n, row, plain, each, names, each, weight, classes=classes, items=items)
 
     @classmethod
     def from_codes(
@@ -276,7 +267,6 @@ class Votes(LabelledRows):
         people: Sequence[Any] | None = None,
         who: Ints | None = None,
         weight: Floats | None = None,
-        against: Bools | None = None,
         *,
         classes: Classes = None,
         items: Array | None = None,
@@ -306,7 +296,6 @@ class Votes(LabelledRows):
             "label": label,
             "annotator": position,
             "own_weight": weight,
-            "against": against if against is not None and against.any() else None,
         }
         order = np.argsort(row, kind="stable")
         columns = {name: None if value is None else frozen(value[order]) for name, value in held.items()}
@@ -338,7 +327,7 @@ class Votes(LabelledRows):
                [0., 1.]])
         """
         rows, labels, people = dict[Any, int](), dict[Any, int](), dict[Any, int]()
-        columns: dict[str, list[Array]] = {name: [] for name in ("row", "label", "annotator", "weight", "against")}
+        columns: dict[str, list[Array]] = {name: [] for name in ("row", "label", "annotator", "weight")}
         first, n = None, 0
         for number, part in enumerate(parts):
             first = part[:0] if first is None else first
@@ -360,7 +349,6 @@ class Votes(LabelledRows):
             if part.annotator is not None:
                 columns["annotator"].append(_positions(people, part.annotators)[part.annotator])
             columns["weight"].append(np.ones(answers) if part.own_weight is None else part.own_weight)
-            columns["against"].append(np.zeros(answers, bool) if part.against is None else part.against)
         if first is None:
             raise ValueError("parts: there are no votes to concatenate.")
         held = {name: np.concatenate(arrays) for name, arrays in columns.items() if arrays}
@@ -372,7 +360,6 @@ class Votes(LabelledRows):
             list(people),
             held.get("annotator"),
             held["weight"] if (held["weight"] != 1).any() else None,
-            held["against"],
             classes=first.vocabulary if classes is None and first.vocabulary.declared else classes,
             items=None if first.items is None else Vocabulary.declare(rows).classes,
         )
@@ -421,39 +408,27 @@ class Votes(LabelledRows):
 
     @lazy
     def counts(self) -> Floats:
-        """(n, K): the total weight of the answers for each label; "not this label" does not count."""
-        positive = slice(None) if self.against is None else ~self.against
-        keys = self.row[positive] * self.n_classes + self.label[positive]
-        weight = None if self.weight is None else self.weight[positive]
-        totals = np.bincount(keys, weights=weight, minlength=self._n * self.n_classes)
+        """(n, K): the total weight of the answers for each label."""
+        keys = self.row * self.n_classes + self.label
+        totals = np.bincount(keys, weights=self.weight, minlength=self._n * self.n_classes)
         return frozen(totals.astype(float).reshape(self.shape))
 
     def candidates(self, rule: str = "union", *, missing: Missing = "error") -> LabelSets:
         """The sets of labels that a rule keeps.
 
         ``"union"`` keeps every label with a vote, ``"at_least:2"`` those with two votes or more, ``"plurality"``
-        those with the most votes (ties kept). A row whose answers all say "not this label" keeps the other labels.
+        those with the most votes (ties kept).
         Rules count who names a label, with the weights that came with the answers: several labels share nothing.
         """
-        positive = np.arange(len(self.row)) if self.against is None else np.flatnonzero(~self.against)
-        who = (np.arange(len(self.row)) if self.annotator is None else self.annotator)[positive]
-        weight = None if self.own_weight is None else self.own_weight[positive]
-        row, codes = constructors.elect(self.row[positive], who, self.label[positive], self.n_classes, rule, weight)
-        if self.against is not None:
-            mask = np.zeros(self.shape, dtype=bool)
-            only = np.setdiff1d(self.row, self.row[positive])  # rows with nothing but "not this label"
-            mask[only] = True
-            mask[self.row[self.against], self.label[self.against]] = False
-            more, labels = np.nonzero(mask)
-            order = np.argsort(np.concatenate([row, more]), kind="stable")
-            row, codes = np.concatenate([row, more])[order], np.concatenate([codes, labels])[order]
+        who = np.arange(len(self.row)) if self.annotator is None else self.annotator
+        row, codes = constructors.elect(self.row, who, self.label, self.n_classes, rule, self.own_weight)
         sizes = np.bincount(row, minlength=self._n)
         return LabelSets.from_codes(self.vocabulary, codes, sizes, absent=sizes == 0, missing=missing)
 
     def to_columns(self) -> dict[str, Array]:
         """The columns of a long table, from which `from_table` makes the same votes.
 
-        They are item, annotator, label, weight and against; those that would be empty are left out. A row without
+        They are item, annotator, label and weight; those that would be empty are left out. A row without
         answers has one line, without a label.
 
         >>> votes = Votes.from_lists([["cat", "dog"], []], classes=["cat", "dog", "owl"])
@@ -475,9 +450,8 @@ class Votes(LabelledRows):
         if self.annotator is not None:
             columns["annotator"] = lines(self.annotators[self.annotator])
         columns["label"] = lines(self.classes[self.label])
-        for name, values in (("weight", self.own_weight), ("against", self.against)):
-            if values is not None:
-                columns[name] = lines(values)
+        if self.own_weight is not None:
+            columns["weight"] = lines(self.own_weight)
         return columns
 
     def to_frame(self) -> Any:
@@ -508,7 +482,7 @@ class Votes(LabelledRows):
         taken = take_rows(self.lines, chosen)
         columns = {
             name: frozen(getattr(self, name)[taken])
-            for name in ("label", "annotator", "own_weight", "against")
+            for name in ("label", "annotator", "own_weight")
             if getattr(self, name) is not None
         }
         row = frozen(np.repeat(np.arange(len(chosen)), self.lines[chosen]))
@@ -521,7 +495,7 @@ class Votes(LabelledRows):
         >>> Votes.from_lists([["cat", "dog"], ["dog"]]).keep(np.array([0, 2]))
         Votes(2 answers on 2 rows, 2 classes): {cat: 1}, {dog: 1}
         """
-        columns = {name: getattr(self, name) for name in ("row", "label", "annotator", "own_weight", "against")}
+        columns = {name: getattr(self, name) for name in ("row", "label", "annotator", "own_weight")}
         kept = {name: frozen(column[chosen]) for name, column in columns.items() if column is not None}
         return replace(self, **kept)
 
@@ -570,7 +544,7 @@ class Votes(LabelledRows):
         mine = range(first, first + int(self.lines[row]))
         weights: dict[str, float] = {}
         for i in mine:
-            name = f"{'not ' if self.against is not None and self.against[i] else ''}{self.classes[self.label[i]]}"
+            name = str(self.classes[self.label[i]])
             weights[name] = weights.get(name, 0.0) + (1.0 if self.weight is None else float(self.weight[i]))
         return ", ".join(f"{name}: {number:g}" for name, number in weights.items())
 
@@ -655,16 +629,6 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _flags(values: Array, name: str, lines: Ints) -> Bools:
-    """Booleans, zeros and ones, or their names in text, as booleans."""
-    texts = np.char.lower(values.astype(str))
-    true, false = np.isin(texts, ["true", "1", "1.0"]), np.isin(texts, ["false", "0", "0.0"])
-    if not (true | false).all():
-        wrong = int(np.argmin(true | false))
-        raise ValueError(f"{name}: line {lines[wrong]} holds {values.tolist()[wrong]!r}, neither true nor false.")
-    return true
 
 
 def _proposal(proposal: Any, row: int) -> Iterable[tuple[Any, float]]:

@@ -1,8 +1,8 @@
-"""Sources of batches: tensors that stay on the device, or a torch `Dataset` that is read as needed."""
+"""Rows as tensors that stay on the device, and the candidates and features that are read into them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ class Resident:
     [[[4, 5]], [[2, 3]]]
     """
 
-    resident = True
-
     def __init__(self, features: Tensor, rows: Tensor | None = None) -> None:
         self.features, self.selected = features, rows
         self.n_rows = len(features) if rows is None else rows.shape[1]
@@ -47,10 +45,6 @@ class Resident:
             return Resident(self.features, self.selected[:, positions])
         return Resident(self.features, positions[None])
 
-    def only(self, model: int) -> Resident:
-        """The rows of one model, where each has its own."""
-        return self if self.selected is None else Resident(self.features, self.selected[model : model + 1])
-
     def chunks(self) -> Iterator[Tensor]:
         """The rows of the first model in blocks."""
         for start in range(0, self.n_rows, CHUNK):
@@ -61,56 +55,12 @@ class Resident:
                 yield self.features[self.selected[0, start:stop]]
 
 
-class Streamed:
-    """A torch `Dataset` whose items are features, or (features, …) of which the first counts."""
-
-    resident = False
-
-    def __init__(self, dataset: Any, device: torch.device, positions: Tensor | None = None) -> None:
-        self.dataset, self.device = dataset, device
-        self.positions = torch.arange(len(dataset)) if positions is None else positions
-        self.n_rows = len(self.positions)
-        first = self._read([0])[0] if self.n_rows else torch.zeros(0)
-        self.shape, self.dtype = tuple(first.shape), first.dtype
-
-    def batch(self, index: Tensor) -> Tensor:
-        """Items fetched one by one (or together, where the data set has `__getitems__`)."""
-        chosen = self.positions[index.reshape(-1).cpu()]
-        items = self._items(chosen.tolist())
-        return torch.stack(items).to(self.device).view(*index.shape, *self.shape)
-
-    def rows(self, positions: Tensor) -> Streamed:
-        """The data set restricted to some positions."""
-        return Streamed(self.dataset, self.device, self.positions[positions.cpu()])
-
-    def chunks(self) -> Iterator[Tensor]:
-        """All items in blocks."""
-        for start in range(0, self.n_rows, CHUNK):
-            yield self._read(range(start, min(start + CHUNK, self.n_rows)))
-
-    def _read(self, positions: Sequence[int] | range) -> Tensor:
-        return torch.stack(self._items([int(self.positions[p]) for p in positions]))
-
-    def _items(self, numbers: list[int]) -> list[Tensor]:
-        fetch = getattr(self.dataset, "__getitems__", None)
-        items = fetch(numbers) if fetch is not None else [self.dataset[i] for i in numbers]
-        read = [torch.as_tensor(item[0] if isinstance(item, (tuple, list)) else item) for item in items]
-        for number, row in zip(numbers, read, strict=True):
-            if row.is_floating_point() and not torch.isfinite(row).all():
-                raise ValueError(f"X: item {number} of the data set holds NaN or infinity; repair or remove it.")
-        return read
-
-
-ExampleSource = Resident | Streamed
-"""The features of n rows, the same or different ones for each of M models."""
-
-
-def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> ExampleSource:
-    """The rows of X on the device as they are stored, or a torch `Dataset` read as needed."""
+def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> Resident:
+    """The rows of X on the device as they are stored."""
     if isinstance(X, torch.utils.data.Dataset):
-        source: ExampleSource = Streamed(X, device)
-        _check_width(estimator, source.shape, reset=reset)
-        return source
+        raise InputError(
+            "X: a torch Dataset, not an array or a tensor", "stack its items: torch.stack([row for row, _ in X])"
+        )
     if isinstance(X, torch.Tensor):
         if X.ndim < 2 or len(X) == 0:
             raise ValueError(f"X: expected shape (rows, features, …) with rows, got {tuple(X.shape)}.")
@@ -122,10 +72,8 @@ def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) ->
     return Resident(tensor.to(device))
 
 
-def read_examples(estimator: Any, X: Any, y: Any, device: torch.device) -> tuple[ExampleSource, LabelSets]:
-    """The rows of X and their candidate sets, which may be the second entries of a torch `Dataset`'s items."""
-    if y is None and isinstance(X, torch.utils.data.Dataset):
-        y = np.stack([np.asarray(X[i][1]) for i in range(len(X))])  # type: ignore[arg-type]
+def read_examples(estimator: Any, X: Any, y: Any, device: torch.device) -> tuple[Resident, LabelSets]:
+    """The rows of X and their candidate sets."""
     source = read_source(estimator, X, device, reset=True)
     sets = as_training_sets(y, missing=estimator.missing)
     if len(sets) != source.n_rows:

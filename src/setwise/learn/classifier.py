@@ -10,23 +10,19 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from setwise.crowd.annotator_model import own_fits
 from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier
-from setwise.learn.batches import Resident, as_device, candidate_mask, read_examples, read_source
+from setwise.learn.batches import as_device, candidate_mask, read_examples, read_source
 from setwise.learn.fitted_networks import (
     FEWEST,
     FittedNetworks,
     choose,
     fit_networks,
-    fit_parts,
     out_of_sample,
 )
-from setwise.learn.inputs import as_training_sets
 from setwise.learn.seeds import draw_seeds
 from setwise.learn.settings import Settings
 
@@ -144,8 +140,7 @@ class PartialLabelClassifier(CandidateClassifier):
         """Learns from rows X and their candidates y (see `setwise.LabelSets`); a label vector is exact labels.
 
         For `setwise.Votes` the targets are the probabilities of the labels, given the answers (see `annotators`)
-        and the recalibrated probabilities of networks that learned from other rows. With a torch `Dataset` of
-        (features, candidate mask or label) items, y may be left out.
+        and the recalibrated probabilities of networks that learned from other rows.
         """
         device = as_device(self.device)
         settings = self._settings_for(y)
@@ -164,31 +159,6 @@ class PartialLabelClassifier(CandidateClassifier):
                 fitted = fit_networks(settings, source, candidates, seeds)
         self.fitted_, self.classes_ = fitted, np.array(sets.classes)
         return self
-
-    def fit_many(self, X: Any, y: Any, parts: Sequence[Any]) -> list[PartialLabelClassifier]:
-        """Fitted clones, one for each array of row positions, as if each were fitted alone on these rows.
-
-        They are trained together where possible. Parts are then cut to the size of the smallest, since all models
-        of a stack see the same number of rows (the parts of a cross-validation differ by one). Fits with dropout,
-        votes or a module of your own take turns.
-        """
-        settings, device = self.settings(), as_device(self.device)
-        sets = as_training_sets(y, missing=self.missing)
-        models: list[PartialLabelClassifier] = [clone(self) for _ in parts]
-        source = read_source(models[0], X, device, reset=True)
-        targets = y if isinstance(y, Votes) else sets
-        if isinstance(y, Votes) or not (settings.stackable and isinstance(source, Resident)):
-            return [m.fit(_safe_indexing(X, part), targets[part]) for m, part in zip(models, parts, strict=True)]
-        size = min(len(part) for part in parts)
-        rows = torch.as_tensor(np.stack([part[:size] for part in parts]), device=device)
-        seeds = [draw_seeds(self.random_state, 1)[0] for _ in parts]
-        fitted = fit_parts(settings, source, rows, candidate_mask(sets, device)[rows], seeds)
-        for model, own in zip(models, fitted, strict=True):
-            model.fitted_, model.classes_ = own, np.array(sets.classes)
-            for name in _READ:
-                if hasattr(models[0], name):
-                    setattr(model, name, getattr(models[0], name))
-        return models
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K), averaged over the ensemble."""
@@ -237,9 +207,6 @@ class PartialLabelClassifier(CandidateClassifier):
             raise ValueError(f"precision: {values['precision']!r} is not known; use one of {', '.join(known)}.")
         outside = {"device", "random_state", "missing"}
         return Settings(**{name: value for name, value in values.items() if name not in outside})
-
-
-_READ = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps about the features
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from setwise._arrays import Bools, Floats
 from setwise.learn.base import CandidateClassifier
-from setwise.learn.batches import ExampleSource, as_device, candidate_mask, read_examples, read_source
+from setwise.learn.batches import Resident, as_device, candidate_mask, read_examples, read_source
 from setwise.learn.classifier import PartialLabelClassifier, own_generator
 from setwise.learn.fitted_networks import FEWEST, compare, trial_rows, try_out
 from setwise.learn.losses import InclusionLoss
@@ -159,7 +159,7 @@ class CoveringClassifier(CandidateClassifier):
 
     def _choose(
         self,
-        source: ExampleSource,
+        source: Resident,
         candidates: Tensor,
         posterior: PartialLabelClassifier,
         inclusion: PartialLabelClassifier,

@@ -1,4 +1,4 @@
-"""Fits networks: holds rows out, chooses an architecture, and trains several models at once."""
+"""Fits networks: holds rows out, and chooses an architecture."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from itertools import groupby
 import torch
 from torch import Tensor, nn
 
-from setwise.learn.batches import CHUNK, ExampleSource, Resident
+from setwise.learn.batches import CHUNK, Resident
 from setwise.learn.criteria import approximated_accuracy
-from setwise.learn.networks import Single, build_network
-from setwise.learn.scaling import Scaling, fit_scaling, stack_scalings
+from setwise.learn.networks import Single
+from setwise.learn.scaling import Scaling, fit_scaling
 from setwise.learn.seeds import permutations
 from setwise.learn.settings import Settings
 from setwise.learn.stacks import train_stack
@@ -53,7 +53,7 @@ class FittedNetworks:
         return 1 if isinstance(self.network, Single) else len(next(self.network.parameters()))
 
     @torch.no_grad()
-    def logits(self, source: ExampleSource, device: torch.device) -> Tensor:
+    def logits(self, source: Resident, device: torch.device) -> Tensor:
         """(M, n, K); in float64 for our own networks, so that batches do not matter."""
         network, scaling = copy.deepcopy(self.network).to(device).eval(), copy.deepcopy(self.scaling).to(device)
         if not isinstance(network, Single):
@@ -66,63 +66,29 @@ class FittedNetworks:
         return torch.cat(parts, dim=1)
 
 
-def fit_networks(
-    settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
-) -> FittedNetworks:
+def fit_networks(settings: Settings, source: Resident, candidates: Tensor, seeds: Sequence[int]) -> FittedNetworks:
     """Trains a model for each seed on the rows of `source` with their candidates (n, K)."""
     settings, choices = choose(settings, source, candidates, seeds[0])
     trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds)
     return replace(_take_networks(trainer, settings), choices=choices)
 
 
-def fit_parts(
-    settings: Settings, source: Resident, rows: Tensor, candidates: Tensor, seeds: Sequence[int]
-) -> list[FittedNetworks]:
-    """One fit for each line of `rows` (M, n), with `candidates` (M, n, K), as if fitted alone on these rows.
-
-    Each chooses its network and scaling from its own rows; those that choose alike train together.
-    """
-    fitted: dict[int, FittedNetworks] = {}
-    alike: dict[tuple[object, ...], list[int]] = {}
-    choices: list[tuple[Settings, dict[str, float]]] = []
-    for i, seed in enumerate(seeds):
-        own, accuracies = choose(settings, source.rows(rows[i]), candidates[i], seed)
-        choices.append((own, accuracies))
-        alike.setdefault((own.network, str(own.scale), tuple(own.hidden_sizes)), []).append(i)
-    for members in alike.values():
-        own = choices[members[0]][0]
-        stacked = Resident(source.features, rows[members])
-        scalings = [fit_scaling(own.scale, stacked.only(place).chunks()) for place in range(len(members))]
-        trainer = train_stack(
-            own, stacked, candidates[members], [seeds[i] for i in members], scaling=stack_scalings(scalings)
-        )
-        for place, i in enumerate(members):
-            fitted[i] = _member(trainer, place, seeds[i], own, scalings[place], choices[i][1])
-    return [fitted[i] for i in range(len(seeds))]
-
-
-def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
+def out_of_sample(settings: Settings, source: Resident, candidates: Tensor, seed: int) -> Tensor:
     """(n, K): each row's probabilities by a network that learned from the other folds."""
     settings = replace(settings, ensemble=1)
     n, device = len(candidates), candidates.device
     order = permutations([seed], -3, n, device)[0]
     folds = order.tensor_split(_FOLDS)
-    others = [torch.cat([fold for fold in folds if fold is not held]) for held in folds]
-    if settings.stackable and isinstance(source, Resident):
-        rows = torch.stack(
-            [kept[: n - len(folds[0])] for kept in others]
-        )  # all models of a stack see the same number
-        fitted = fit_parts(settings, source, rows, candidates[rows], [seed] * _FOLDS)
-    else:
-        fitted = [fit_networks(settings, source.rows(kept), candidates[kept], [seed]) for kept in others]
     probabilities = torch.empty(candidates.shape, dtype=torch.float64, device=device)
-    for held, own in zip(folds, fitted, strict=True):
+    for held in folds:
+        kept = torch.cat([fold for fold in folds if fold is not held])
+        own = fit_networks(settings, source.rows(kept), candidates[kept], [seed])
         probabilities[held] = own.logits(source.rows(held), device)[0].softmax(-1)
     return probabilities
 
 
 def choose(
-    settings: Settings, source: ExampleSource, candidates: Tensor, seed: int
+    settings: Settings, source: Resident, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float]]:
     """Chooses network and scaling by approximated accuracy on held-out training rows, without true labels."""
     options = settings.alternatives(source)
@@ -133,7 +99,7 @@ def choose(
 
 
 def compare(
-    options: Sequence[Settings], source: ExampleSource, candidates: Tensor, seed: int
+    options: Sequence[Settings], source: Resident, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float], Tensor]:
     """The option with the largest approximated accuracy, the accuracy of each, and the best one's logits.
 
@@ -151,18 +117,18 @@ def compare(
     return options[best], values, logits[best]
 
 
-def try_out(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
+def try_out(settings: Settings, source: Resident, candidates: Tensor, seed: int) -> Tensor:
     """Trains one plain model on the first part of `trial_rows`; returns its logits (m, K) of the second part."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     tried = source.rows(kept), candidates[kept][None], [seed]
     return train_stack(settings.for_trial(len(kept)), *tried, doing="trying").logits(source.rows(held))[0]
 
 
-def _try_scales(options: list[Settings], source: ExampleSource, candidates: Tensor, seed: int) -> list[Tensor]:
+def _try_scales(options: list[Settings], source: Resident, candidates: Tensor, seed: int) -> list[Tensor]:
     """Does `try_out` for options that differ only by their scale, and trains them together."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     trial, n = options[0].for_trial(len(kept)), len(kept)
-    if len(options) == 1 or not (trial.stackable and isinstance(source, Resident)):
+    if len(options) == 1 or not trial.stackable:
         return [try_out(option, source, candidates, seed) for option in options]
     scalings = [fit_scaling(option.scale, source.rows(kept).chunks()) for option in options]
     plain = source.batch(torch.cat([kept, held])[None])
@@ -185,20 +151,3 @@ def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]
 def _take_networks(trainer: Trainer, settings: Settings) -> FittedNetworks:
     """The models of a finished trainer, moved off its device."""
     return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch)
-
-
-def _member(
-    trainer: Trainer, place: int, seed: int, settings: Settings, scaling: Scaling, choices: dict[str, float]
-) -> FittedNetworks:
-    """One model of a stack as a stack of one."""
-    network = build_network(
-        settings.network,
-        [seed],
-        trainer.source.shape,
-        trainer.n_classes,
-        hidden_sizes=settings.hidden_sizes,
-        batch_norm=settings.batch_norm,
-    )
-    state = trainer.network.state_dict()
-    network.load_state_dict({name: value[place : place + 1].cpu().clone() for name, value in state.items()})
-    return FittedNetworks(network.eval(), scaling.cpu(), settings, trainer.epoch, choices)

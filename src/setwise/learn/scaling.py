@@ -5,7 +5,7 @@ Images can thus stay bytes on the device, and a saved model carries its own scal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,20 +48,6 @@ class Scaling(nn.Module):
             lengths = exact.flatten(2).norm(dim=-1).clamp_min(1e-12)
             exact = exact / lengths.view(*lengths.shape, *[1] * (exact.ndim - 2))
         return exact.to(self.dtype)
-
-
-def stack_scalings(scalings: Sequence[Scaling]) -> Scaling:
-    """The scalings of M models of one kind as one: (M, batch, …) as stored to (M, batch, …) scaled."""
-    first = scalings[0]
-    if first.shift is None:
-        return first
-    parts = [[getattr(scaling, name) for scaling in scalings] for name in ("shift", "spread")]
-    if first.shift.ndim == 0:
-        if all(part == same[0] for same in parts for part in same):
-            return first
-        parts = [[part.view(1) for part in same] for same in parts]
-    shift, spread = (torch.stack(same)[:, None] for same in parts)
-    return Scaling(shift, spread, rows=first.rows, dtype=first.dtype)
 
 
 def fit_scaling(scale: Any, chunks: Iterable[Tensor], dtype: torch.dtype = torch.float32) -> Scaling:

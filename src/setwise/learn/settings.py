@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from setwise.learn.batches import ExampleSource
+from setwise.learn.batches import Resident
 from setwise.learn.scaling import BYTES
 from setwise.learn.trainer import Plan
 
@@ -48,7 +48,7 @@ class Settings:
 
     @property
     def stackable(self) -> bool:
-        """Whether several fits can train at once: no dropout, ensemble or own module."""
+        """Whether trials that differ by their scale can train at once: no dropout, ensemble or own module."""
         return not self.dropout and self.ensemble == 1 and isinstance(self.network, str)
 
     def for_trial(self, n_rows: int) -> Settings:
@@ -57,7 +57,7 @@ class Settings:
         epochs = most if self.epochs is None else min(self.epochs, most)
         return replace(self, epochs=epochs, ensemble=1)
 
-    def alternatives(self, source: ExampleSource) -> list[Settings]:
+    def alternatives(self, source: Resident) -> list[Settings]:
         """What "auto" stands for with these rows, the fallback first."""
         images = len(source.shape) > 1
         usual: Any = BYTES if source.dtype == torch.uint8 else "standard"

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from setwise.errors import InputError, Remedy
-from setwise.learn.batches import ExampleSource
+from setwise.learn.batches import Resident
 from setwise.learn.losses import as_loss
 from setwise.learn.networks import build_network
 from setwise.learn.progress import Progress
@@ -19,7 +19,7 @@ from setwise.learn.trainer import Trainer
 
 def train_stack(
     settings: Settings,
-    source: ExampleSource,
+    source: Resident,
     candidates: Tensor,
     seeds: Sequence[int],
     *,

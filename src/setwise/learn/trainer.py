@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from setwise.learn.batches import CHUNK, ExampleSource
+from setwise.learn.batches import CHUNK, Resident
 from setwise.learn.cuda_graphs import CapturedSteps
 from setwise.learn.losses import CandidateLoss
 from setwise.learn.networks import Single
@@ -89,7 +89,7 @@ class Trainer:
         network: nn.Module,
         scaling: Scaling,
         loss: CandidateLoss,
-        source: ExampleSource,
+        source: Resident,
         candidates: Tensor,
         *,
         plan: Plan,
@@ -114,7 +114,7 @@ class Trainer:
         self._check_width()
         if self.device.type == "cuda":  # autograd's thread has no context at first, and cuBLAS would warn
             torch.ones(1, device=self.device, requires_grad=True).exp().backward()  # type: ignore[no-untyped-call]
-        captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
+        captures = self.device.type == "cuda" and not isinstance(network, Single)
         self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None
 
     # ---------------------------------------------------------------- training
@@ -166,7 +166,7 @@ class Trainer:
         return list(zip(starts, [*starts[1:], n], strict=True))
 
     @torch.no_grad()
-    def logits(self, source: ExampleSource | None = None) -> Tensor:
+    def logits(self, source: Resident | None = None) -> Tensor:
         """The logits (M, n, K) of all rows, in evaluation mode."""
         source = self.source if source is None else source
         self.network.eval()

@@ -406,7 +406,7 @@ class _Rows:
         answers = self.answers
         held: Sequence[Any] = answers.rows if isinstance(answers, LabelSets) else (answers.row, answers.label)
         if isinstance(answers, Votes):
-            held = [*held, *(a for a in (answers.annotator, answers.weight, answers.against) if a is not None)]
+            held = [*held, *(a for a in (answers.annotator, answers.weight) if a is not None)]
         return sum(int(a.nbytes) for a in (self.key, self.matrix, self.verified, *self.facts.values(), *held))
 
 

@@ -52,11 +52,13 @@ def read_votes(path: Any, *, classes: Classes = None) -> Votes:
     """
     classes = Vocabulary.or_none(classes)
     table = as_written(path, ids=["item", "annotator"], text=["label"])
-    found = {name: name if name in table.column_names else None for name in ("annotator", "weight", "against")}
-    annotator, weight, against = found.values()
+    annotator, weight = (name if name in table.column_names else None for name in ("annotator", "weight"))
+    if "against" in table.column_names:  # as versions before 0.3 wrote it
+        problem = f"{path}: has a column 'against', and answers that deny a label are no votes"
+        raise DataError(problem, "make candidate sets of them with LabelSets.from_complementary")
     with reading_from(str(path)):
         columns = {name: table[name].to_pylist() for name in table.column_names}
         if "label" in columns:
             reader = LabelReader(f"{path}, column 'label'", classes=classes)
             columns["label"] = reader.truth(table["label"], verbatim=not is_delimited(table))
-        return Votes.from_table(columns, annotator=annotator, weight=weight, against=against, classes=classes)
+        return Votes.from_table(columns, annotator=annotator, weight=weight, classes=classes)
