@@ -65,7 +65,8 @@ def save_model(
     path
         The directory.
     input_example
-        A few rows, kept with the model. The signature of a classifier tells the columns only with these.
+        A few rows, kept with the model; the signature is made from them. Without, it is made from the types of the
+        rows that the model was fitted on, as far as they are known.
     trusted
         Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as for
         `ConformalClassifier.load`. They are noted, and trusted whenever MLflow loads the model.
@@ -84,7 +85,7 @@ def save_model(
         served.check_askable()
         described = Model() if mlflow_model is None else mlflow_model
         described.add_flavor(FLAVOR, setwise_version=__version__, data=f"data/{_KEPT}")
-        told = {"signature": served.signature(input_example), "pip_requirements": _requirements(kept)}
+        told = {"signature": served.signature(model, input_example), "pip_requirements": _requirements(kept)}
         pyfunc.save_model(
             os.fspath(path),
             loader_module=__name__,
@@ -177,12 +178,12 @@ class ServedModel(ABC):
         frame.columns = self.columns[bool(asked["p_values"])].view()  # callers may give an index a name
         return frame
 
-    def signature(self, example: Any = None) -> ModelSignature:
-        """Columns and types of rows, as far as they are known, and of answers, and the parameters."""
+    def signature(self, fitted: Any, example: Any = None) -> ModelSignature:
+        """Columns and types of rows and answers, and the parameters; `fitted` knows rows that it learned from."""
         kind = _TYPES[self.classes.dtype.kind]
         answers = [ColSpec(kind, "label"), ColSpec(ListOf(kind), "labels"), ColSpec(DataType.long, "size")]
         return ModelSignature(
-            inputs=self.inputs if example is None else infer_signature(example).inputs,
+            inputs=self.inputs(fitted) if example is None else infer_signature(example).inputs,
             outputs=Schema(answers),
             params=infer_signature(params=self.params).params,
         )
@@ -198,14 +199,13 @@ class ServedModel(ABC):
         """The parameters and what they are by default."""
         return {"confidence_level": float(self.level), "p_values": False}
 
-    @property
-    def inputs(self) -> Schema | None:
-        """Columns and types of rows; a classifier does not keep them."""
-        return None
-
     @abstractmethod
     def ask(self, given: Any) -> tuple[Array, Any]:
         """Of what came from MLflow: the most probable label of each row, and what the calibration is asked with."""
+
+    @abstractmethod
+    def inputs(self, fitted: Any) -> Schema | None:
+        """Columns and types of rows, as far as they are known."""
 
 
 class ServedClassifier(ServedModel):
@@ -231,6 +231,16 @@ class ServedClassifier(ServedModel):
             return given.to_numpy()
         return given[self.features] if {*self.features} <= {*names} else given
 
+    def inputs(self, fitted: Any) -> Schema | None:
+        rows = getattr(fitted, "probe_", None)
+        named = isinstance(rows, np.ndarray) and hasattr(self.model, "feature_names_in_")  # of columns that it lost
+        if named or not (isinstance(rows, np.ndarray) or hasattr(rows, "iloc")):
+            return None
+        try:
+            return infer_signature(rows).inputs
+        except MlflowException:  # columns of types that MLflow has no name for
+            return None
+
 
 class ServedCalibration(ServedModel):
     """A calibration, asked with probabilities: columns are found by the names of the labels."""
@@ -248,9 +258,7 @@ class ServedCalibration(ServedModel):
         probabilities = np.asarray(given)
         return self.classes[probabilities.argmax(axis=-1)], probabilities
 
-    @property
-    def inputs(self) -> Schema:
-        """The columns, which are the classes."""
+    def inputs(self, fitted: Any) -> Schema:  # noqa: ARG002
         return Schema([ColSpec(DataType.double, name) for name in self.names])
 
 

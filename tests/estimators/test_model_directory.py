@@ -17,7 +17,6 @@ import pytest
 import torch
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -135,6 +134,7 @@ def test_saving_again_replaces_the_old_model_and_leaves_nothing_behind(saved, tm
         ".npz",
         ".npz",
         ".npz",
+        ".npz",
         ".skops",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -244,16 +244,23 @@ def fitted(folder):
     return folder
 
 
-def test_a_model_that_another_scikit_learn_saved_is_loaded_with_its_warning(tmp_path, monkeypatch):
+def test_a_model_that_another_scikit_learn_saved_is_loaded_in_silence_where_its_answers_are_the_same(
+    tmp_path, monkeypatch
+):
     saved_by_others(fitted(tmp_path / "model"), **OTHERS)
     monkeypatch.setattr("sklearn.base.__version__", "99.0")  # so that scikit-learn warns of its own file
-    with pytest.warns(InconsistentVersionWarning):
-        assert ConformalClassifier.load(tmp_path / "model").classes_.tolist() == [0, 1, 2]
+    assert ConformalClassifier.load(tmp_path / "model").classes_.tolist() == [0, 1, 2]
 
 
-def test_a_model_that_cannot_be_read_here_names_the_versions_that_saved_it(tmp_path):
+@pytest.mark.parametrize("attribute", ["var_", "theta_"])
+def test_a_model_that_does_not_work_here_names_the_versions_that_saved_it(attribute, tmp_path):
     saved_by_others(fitted(tmp_path / "model"), **OTHERS)
-    with_part(tmp_path / "model", next((tmp_path / "model").glob("*.skops")), b"of another time")
+    model = ConformalClassifier.load(tmp_path / "model").estimator_
+    if attribute == "var_":
+        del model.var_
+    else:
+        model.theta_ = model.theta_ + 1
+    with_part(tmp_path / "model", next((tmp_path / "model").glob("*.skops")), skops_file(model))
     here = f"this is scikit-learn {version('scikit-learn')} and numpy {version('numpy')}"
     with pytest.raises(ValueError, match=rf"saved with scikit-learn 1.2.3 and numpy 2.0.1, and {here}\. Install"):
         ConformalClassifier.load(tmp_path / "model")
@@ -262,17 +269,18 @@ def test_a_model_that_cannot_be_read_here_names_the_versions_that_saved_it(tmp_p
 @pytest.mark.parametrize("wrong", ["1.0; run this", ["1"], None, "\x1b[31m"])
 def test_a_version_is_a_number_where_an_error_repeats_it(wrong, tmp_path):
     saved_by_others(fitted(tmp_path / "model"), numpy=wrong)
-    next((tmp_path / "model").glob("model-*")).unlink()
+    next((tmp_path / "model").glob("probe-*")).unlink()
     with pytest.raises(ValueError, match="is missing; copy the whole directory, or save it again.$"):
         ConformalClassifier.load(tmp_path / "model")
 
 
-def test_rows_that_another_version_kept_are_passed_over(tmp_path):
-    fitted(tmp_path / "model")
+def test_an_answer_of_another_version_that_cannot_be_compared_is_warned_of(tmp_path):
+    saved_by_others(fitted(tmp_path / "model"), **OTHERS)
     head = head_of(tmp_path / "model")
-    head["members"][0]["probe"] = head["used_rows"]
+    del head["members"][0]["probe"]
     with_head(tmp_path / "model", head)
-    assert isinstance(setwise.load(tmp_path / "model"), ConformalClassifier)
+    with pytest.warns(UserWarning, match="no rows were stored to compare its answers. It was saved with scikit-l"):
+        ConformalClassifier.load(tmp_path / "model")
 
 
 def test_a_directory_does_not_vouch_for_itself(tmp_path):
@@ -301,14 +309,14 @@ def foreign(seed=0):
 
 
 OUTSIDE = {
-    "a torch module": (module(), module()),
-    "a foreign class": (FrozenEstimator(foreign()), foreign()),
+    "a torch module": (module(), module(), torch.nn.Linear(3, 3)),
+    "a foreign class": (FrozenEstimator(foreign()), foreign(), foreign(seed=5)),
 }
 
 
 @pytest.mark.parametrize("kind", list(OUTSIDE))
-def test_a_model_that_cannot_be_kept_is_asked_for(kind, tmp_path):
-    model, same = OUTSIDE[kind]
+def test_a_model_that_cannot_be_kept_is_asked_for_and_recognised(kind, tmp_path):
+    model, same, other = OUTSIDE[kind]
     X, sets = sample()
     candidates = sets.to_mask()
     made = ConformalClassifier(model, random_state=0).fit(X, candidates)
@@ -316,6 +324,8 @@ def test_a_model_that_cannot_be_kept_is_asked_for(kind, tmp_path):
     assert {part.suffix for part in (tmp_path / "model").iterdir()} == {".json", ".npz"}
     with pytest.raises(ValueError, match="to pass the model"):
         ConformalClassifier.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="not the model that was calibrated"):
+        ConformalClassifier.load(tmp_path / "model", estimator=other)
     loaded = ConformalClassifier.load(tmp_path / "model", estimator=same)
     np.testing.assert_array_equal(loaded.predict_p(X), made.predict_p(X))
 
@@ -341,7 +351,7 @@ def test_all_models_of_a_cross_conformal_classifier_are_kept(tmp_path):
         ConformalClassifier.load(tmp_path / "model")
 
 
-def test_the_models_of_a_cross_conformal_classifier_are_asked_for(tmp_path):
+def test_the_models_of_a_cross_conformal_classifier_are_recognised_one_by_one(tmp_path):
     X, sets = sample()
     labels = np.array(NAMES)[sets.to_mask().argmax(axis=1)]
     made = CrossConformalClassifier(Foreign(), cv=3, random_state=0).fit(X, labels)
@@ -350,6 +360,8 @@ def test_the_models_of_a_cross_conformal_classifier_are_asked_for(tmp_path):
         CrossConformalClassifier.load(tmp_path / "model")
     loaded = CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_)
     np.testing.assert_array_equal(loaded.predict_p(X), made.predict_p(X))
+    with pytest.raises(ValueError, match="it is not the model that was calibrated"):
+        CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_[::-1])  # another fold's
     with pytest.raises(ValueError, match="1 models for 3 folds"):
         CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_[0])
     assert json.loads((tmp_path / "model" / "setwise.json").read_text())["training"]["learned_from"] == 240
@@ -445,9 +457,9 @@ def test_a_pipeline_over_columns_is_loaded_without_a_word_of_trust(tmp_path):
 
 def test_parts_of_a_process_that_was_killed_go_when_a_model_is_saved_again(one):
     content = b"moved in before setwise.json was"
-    left = one / f"used-rows-{hashlib.sha256(content).hexdigest()[:8]}.npz"
+    left = one / f"probe-{hashlib.sha256(content).hexdigest()[:8]}.npz"
     left.write_bytes(content)
-    other = one / "used-rows-01234567.npz"
+    other = one / "probe-01234567.npz"
     other.write_bytes(content)
     ConformalClassifier.load(one).save(one)
     listed = json.loads((one / "setwise.json").read_text())["files"]

@@ -35,12 +35,12 @@ from setwise.drift.feature_summary import VERSION as SUMMARY_VERSION
 from setwise.drift.feature_summary import FeatureSummary
 from setwise.errors import DataError
 from setwise.estimators.model_directory import load_calibrations
-from setwise.estimators.used_rows import UsedRows
+from setwise.estimators.used_rows import UsedRows, read_probe
 from setwise.labels.trees import leaves_below
 from setwise.learn import PartialLabelClassifier
 from setwise.report.html_pages import embedded_picture
 from setwise.storage.container import read_container
-from setwise.storage.stored_arrays import BROKEN, read_arrays
+from setwise.storage.stored_arrays import read_arrays
 from setwise.streams.comparison_notes import read_note
 from setwise.tables import (
     from_annotators_long,
@@ -480,8 +480,8 @@ def part_of(kind: str, start: str) -> Callable[[Path], None]:
         try:
             with np.errstate(all="ignore"):
                 found.predict_set(sample(9)[0])
-        except BROKEN as error:  # a forged state may be one that answers nothing; it ends no process
-            raise DataError(f"{path}: {error}") from None
+        except ValueError as error:
+            raise DataError(f"{path}: {error}") from None  # a model that answers nothing says why
 
     return read
 
@@ -498,6 +498,11 @@ class _named:  # noqa: N801 - used as a context manager
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ValueError) and str(self.folder) in str(error):
             raise DataError(f"{self.path}: {error}") from error
+
+
+def probe(path: Path) -> None:
+    rows, probabilities = read_probe(path)
+    assert len(probabilities) == rows.shape[0]
 
 
 def note(path: Path) -> None:
@@ -618,6 +623,7 @@ TARGETS: dict[str, Target] = {
     "calibration": Target(calibration, "c.cal", calibrations, sealed, _JSON),
     "feature summary": Target(summary, "f.npz", lambda: [part("skops", "feature-summary")], sealed, _JSON),
     "used rows": Target(used_rows, "u.npz", lambda: [part("skops", "used-rows")], sealed),
+    "probe": Target(probe, "p.npz", lambda: [part("skops", "probe")], sealed, _JSON),
     "monitor": Target(monitor, "m.npz", watched, sealed, _JSON),
     "note": Target(note, "s.csv.differs.json", notes, words=_JSON),
     "model head": Target(head, "setwise.json", lambda: [model("skops")["setwise.json"]], words=_JSON),

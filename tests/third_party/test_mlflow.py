@@ -190,10 +190,10 @@ def test_the_model_itself_comes_back_and_no_other(models, saved, tmp_path):
         flavor.load_model(tmp_path / "other")
 
 
-def test_a_classifier_is_served_without_an_example_of_its_rows(rows, models, tmp_path):
+def test_a_signature_is_made_from_the_rows_of_fit_where_no_example_is_given(rows, models, tmp_path):
     flavor.save_model(models["split"][0], tmp_path / "named")
     described = mlflow.models.Model.load(str(tmp_path / "named"))
-    assert described.signature.inputs is None
+    assert described.signature.inputs.input_names() == ["a", "b", "c"]
     assert described.saved_input_example_info is None
     X, y = rows[0].to_numpy(), rows[1]
     arrays = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, y)

@@ -22,7 +22,7 @@ from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.default_learner import default_learner
-from setwise.estimators.used_rows import UsedRows
+from setwise.estimators.used_rows import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
 from setwise.labels.label_sets import LabelSets
@@ -127,6 +127,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self._note_labels(sets, kept)
         self._note_rows(X, sets)
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
+        self.probe_ = take_probe(X)
         self.feature_summary_ = FeatureSummary.of(X)
         seed = int(rng.randint(2**31 - 1))
         with naming_features(X, of=FeatureError):

@@ -30,7 +30,7 @@ def load(
         `Calibration`.
     estimator
         The trained model, where the directory does not hold it (a list of models, one per fold, for a
-        `CrossConformalClassifier`). It must be the model that was calibrated.
+        `CrossConformalClassifier`). Stored rows show whether it is the same one.
     trusted
         Further types that a scikit-learn model may contain, as in `skops.io.load`.
 

@@ -10,21 +10,24 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.exceptions import InconsistentVersionWarning
 
+from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.conformal.calibration import Calibration
 from setwise.drift.feature_summary import FeatureSummary
 from setwise.errors import InputError, Remedy
-from setwise.estimators.adapters import as_trained, feature_readers
-from setwise.estimators.used_rows import UsedRows
+from setwise.estimators.adapters import answers, as_trained, feature_readers
+from setwise.estimators.used_rows import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
 from setwise.ranks import as_level
@@ -34,6 +37,7 @@ from setwise.storage.directory import Parts, listing, replacing_directory
 
 FORMAT, VERSION = "setwise-model", 3
 _HEAD = "setwise.json"
+_TOLERANCE = 1e-5
 _USUAL = as_level(0.9)
 _PART = re.compile(r"(?:calibration|model|probe|used-rows|feature-summary)[a-z0-9-]*-([0-9a-f]{8})\.[a-z]+")
 _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
@@ -48,8 +52,7 @@ class ModelNotKeptError(InputError):
 class StoredModel:
     """The content of a directory: the classifier's parameters, and its models with a calibration each.
 
-    `notes` holds the other attributes that `fit` sets, by name, as far as they are known; `named_on_loading_`
-    says that the models themselves did not know the names of the columns.
+    `notes` holds the other attributes that `fit` sets, by name, as far as they are known.
     """
 
     parameters: dict[str, Any]
@@ -115,18 +118,19 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
         raise ValueError(f"estimator: {len(estimators)} models for {len(members)} folds; give one per fold.")
     vocabulary = Vocabulary.declare(head["classes"])
     calibrations = _calibrations(parts, head)
-    if any(calibration.classes.tolist() != vocabulary.classes.tolist() for calibration in calibrations):
-        raise ValueError(f"{folder / _HEAD}: its classes are not those of the calibration.")
-    models = []
+    models, probe = [], None
     for member, own in zip(members, estimators, strict=True):
         others = _other_versions(head) if own is None else ""
         try:
-            with reading_untrusted(folder, FORMAT):
-                models.append(_member(vocabulary, member, own, parts, trusted))
+            with reading_untrusted(folder, FORMAT), _in_silence() if others else nullcontext():
+                model, probe = _member(vocabulary, member, own, parts, trusted)
         except InputError:
             raise
         except ValueError as error:
             raise ValueError(f"{error}{others}") from error
+        if probe is None and others:
+            warnings.warn(f"{folder}: no rows were stored to compare its answers.{others}", stacklevel=6)
+        models.append(model)
     named, labels = [member.get("learned") for member in members], np.arange(len(vocabulary))
     summary = head.get("feature_summary")
     notes = {
@@ -137,12 +141,12 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
         "feature_summary_": None if summary is None else FeatureSummary.read(parts[summary]),
         "summary_": {name: value for name, value in head.get("training", {}).items() if name != "calibrated_on"},
         **_features(head.get("features", {})),
+        **({} if probe is None else {"probe_": probe}),
     }
     columns = notes.get("feature_names_in_")
     for reader in (reader for model in models for reader in feature_readers(model)):
         if columns is not None and hasattr(reader, "n_features_in_") and not hasattr(reader, "feature_names_in_"):
             reader.feature_names_in_ = columns
-            notes["named_on_loading_"] = True
     return StoredModel(head["parameters"], models, calibrations, notes)
 
 
@@ -188,9 +192,14 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
             "calibration": f"calibration{suffix}.npz",
             "model": write_model(fitted, stage, f"model{suffix}"),
         }
+        probe = getattr(model, "probe_", None)
         learned = (getattr(model, "learned_", None) or [None] * len(models))[number]
         if learned is not None:
             member["learned"] = np.flatnonzero(learned).tolist()
+        if probe is not None and write_probe(
+            stage / f"probe{suffix}.npz", probe, _answers(model.vocabulary_, fitted, probe)
+        ):
+            member["probe"] = f"probe{suffix}.npz"
         members.append(member)
     model.used_rows_.write(stage / "used-rows.npz")
     summary = getattr(model, "feature_summary_", None)
@@ -247,7 +256,7 @@ def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
 
 def _rename(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        keys = {"file", "calibration"}
+        keys = {"file", "calibration", "probe"}
         return {k: names[v] if k in keys and isinstance(v, str) else _rename(v, names) for k, v in value.items()}
     return [_rename(part, names) for part in value] if isinstance(value, list) else value
 
@@ -270,8 +279,8 @@ def _calibrations(parts: Parts, head: dict[str, Any]) -> list[Calibration]:
 
 def _member(
     vocabulary: Vocabulary, member: dict[str, Any], own: Any, parts: Parts, trusted: Sequence[str] | None
-) -> Any:
-    """One model, from the directory or from the user."""
+) -> tuple[Any, Any]:
+    """One model, from the directory or from the user, and the stored rows on which it was compared."""
     described, folder = member["model"], parts.folder
     model = read_model(described, parts, trusted) if own is None else as_trained(own, vocabulary.classes)
     if model is None:
@@ -280,7 +289,31 @@ def _member(
             "calibration was saved",
             Remedy("estimator", None, "to pass the model"),
         )
-    return model
+    if "probe" not in member:
+        if own is not None:
+            warnings.warn(f"{folder}: no rows were stored on which the estimator could be compared.", stacklevel=4)
+        return model, None
+    rows, expected = read_probe(parts[member["probe"]])
+    try:
+        with np.errstate(all="ignore"):
+            values = answers(model, rows, vocabulary)
+    except InputError as error:
+        if own is not None:
+            raise
+        raise ValueError(f"{folder}: the model cannot be asked ({error.problem}).") from error
+    apart = float(np.abs(values - expected).max()) if values.shape == expected.shape else float("inf")
+    if not apart <= _TOLERANCE:
+        whose = "estimator: it is not the model that was calibrated; its" if own is not None else f"{folder}: the"
+        raise ValueError(f"{whose} probabilities on the stored rows differ by up to {apart:.2g}.")
+    return model, rows
+
+
+def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
+    """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        values: Floats = answers(model, rows, vocabulary)
+    return values
 
 
 def _library_versions() -> dict[str, str]:
@@ -301,6 +334,17 @@ def _other_versions(head: dict[str, Any]) -> str:
     saved = " and ".join(f"{name} {noted[name]}" for name in other)
     found = " and ".join(f"{name} {here[name]}" for name in other)
     return f" It was saved with {saved}, and this is {found}. Install these versions again, or fit the model again."
+
+
+@contextmanager
+def _in_silence() -> Iterator[None]:
+    """Without scikit-learn's warnings of another version, as answers are compared.
+
+    Filters of warnings are those of all threads, so that this is for other versions alone.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        yield
 
 
 def _features(described: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from setwise.errors import MisuseWarning, Remedy, check_length
 from setwise.estimators.adapters import as_y, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.default_learner import default_learner
-from setwise.estimators.used_rows import UsedRows
+from setwise.estimators.used_rows import UsedRows, take_probe
 from setwise.evidence.right_labels import read_truth
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
@@ -315,6 +315,7 @@ class ConformalClassifier(BaseConformalClassifier):
         check_length("y", len(sets), len(rows), "rows of X")
         settings |= {"precision": precision, "novel": self._novel(sets, self.estimator_)}
         self.calibration_ = calibrate(rows, sets, facts, strategy, score, **settings)
+        self.probe_ = take_probe(X)
         known = getattr(self, "feature_summary_", None)
         reference = getattr(self, "_reference", None if known is None else known.reference)
         self.feature_summary_ = FeatureSummary.of(X, reference)

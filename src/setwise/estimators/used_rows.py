@@ -1,4 +1,4 @@
-"""What a saved model keeps of its data: digests that recognise rows."""
+"""What a saved model keeps of its data: a few rows to recognise the model, and digests to recognise rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betainc
 
-from setwise._arrays import Bools, Ints
+from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.errors import MisuseWarning, Remedy
 from setwise.evidence.row_digests import (
     NOTABLE,
@@ -26,16 +27,29 @@ from setwise.evidence.row_digests import (
 )
 from setwise.findings import Finding
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING
+from setwise.labels.vocabulary import MISSING, missing_labels
+from setwise.learn.feature_frame import FeatureFrame
 from setwise.ranks import upper_bound
 from setwise.row_noise import Words
 from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
 from setwise.storage.stored_arrays import check_array
 
+FORMAT, VERSION = "setwise-probe", 2
 USED_FORMAT, USED_VERSION = "setwise-used-rows", 2
+_ROWS = 8
 _RARE = 1e-3  # the probability that equal events are called the same rows
+_FRAMES = {"pandas", "polars", "setwise"}
 _NONE: Words = np.empty(0, dtype=np.uint64)
+
+
+def take_probe(X: Any) -> Any:
+    """The first rows of X, of the same kind as X; None where X cannot be sliced."""
+    try:
+        cut = X.iloc[:_ROWS] if hasattr(X, "iloc") else X[:_ROWS]
+        return cut.copy() if hasattr(cut, "copy") else cut
+    except Exception:  # noqa: BLE001 - X may be anything the estimator reads
+        return None
 
 
 def digest(*arrays: Any) -> str | None:
@@ -202,3 +216,61 @@ def _single_labels(sets: LabelSets) -> Ints:
     alone = sets.sizes == 1
     found[alone] = codes[start[:-1][alone]]
     return found
+
+
+def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:
+    """Writes rows and the probabilities a model gave them; False where the rows are not numbers or text."""
+    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "frame": None, "sparse": False}
+    if hasattr(rows, "columns"):
+        home = type(rows).__module__.partition(".")[0]
+        plain = (_fill_text(rows[name]) if isinstance(rows, FeatureFrame) else rows[name] for name in rows.columns)
+        columns = {f"column.{i}": _storable(values) for i, values in enumerate(plain)}
+        kinds = [name for name in rows.columns if str(getattr(rows[name], "dtype", "")) == "category"]
+        header |= {"frame": home, "columns": [str(name) for name in rows.columns], "categorical": kinds}
+        if home not in _FRAMES or not all(isinstance(name, str) for name in rows.columns):
+            return False
+    else:
+        header["sparse"] = bool(sparse.issparse(rows))
+        columns = {"rows": _storable(rows.toarray() if sparse.issparse(rows) else rows)}
+    arrays = {name: column for name, column in columns.items() if column is not None}
+    if len(arrays) < len(columns):
+        return False
+    write_container(path, header, arrays | {"probabilities": np.asarray(probabilities)})
+    return True
+
+
+def read_probe(source: Source) -> tuple[Any, Floats]:
+    """The stored rows, and the probabilities that the model gave them."""
+    header, arrays = read_container(source, FORMAT, VERSION)
+    with reading_untrusted(source, FORMAT):
+        probabilities: Floats = arrays.pop("probabilities")
+        check_array(probabilities, "probabilities", "f", (*probabilities.shape[:1], *probabilities.shape[1:2]), 0)
+        if any(held.ndim == 0 or len(held) != len(probabilities) for held in arrays.values()):
+            raise ValueError("rows and probabilities do not belong together")
+        if header["frame"] is None:
+            rows: Any = sparse.csr_array(arrays["rows"]) if header["sparse"] else arrays["rows"]
+            return rows, probabilities
+        if header["frame"] not in _FRAMES:
+            raise ValueError(f"rows of a {str(header['frame'])[:40]!r} frame cannot be read")
+        columns = {str(name): arrays[f"column.{i}"] for i, name in enumerate(header["columns"])}
+        if header["frame"] == "setwise":
+            return FeatureFrame(columns), probabilities
+        frame = import_module(header["frame"]).DataFrame(columns)
+        kinds = header.get("categorical")
+        return frame.astype(dict.fromkeys(kinds, "category")) if kinds else frame, probabilities
+
+
+def _fill_text(values: Array) -> Array:
+    """Text with empty strings for missing values, which a `ColumnEncoder` treats alike."""
+    return np.where(missing_labels(values), "", values) if values.dtype.kind == "O" else values
+
+
+def _storable(values: Any) -> Array | None:
+    """Numbers or text as an array without objects."""
+    try:
+        plain: Array = np.asarray(values)
+        if plain.dtype.kind in "OT" and all(isinstance(value, str) for value in plain.ravel()):
+            plain = plain.astype(np.str_)
+    except Exception:  # noqa: BLE001 - rows may be anything the estimator reads
+        return None
+    return plain if plain.dtype.kind in "biufU" else None

@@ -44,7 +44,7 @@ def load_asked_model(model: Path, device: str, trusted: list[str] | None) -> Any
             raise
         remedy = Remedy("probabilities", None, "with what the model says about the new rows")
         raise InputError(error.problem, remedy) from error
-    from_arrays = getattr(loaded, "named_on_loading_", False)
+    from_arrays = isinstance(getattr(loaded, "probe_", None), np.ndarray)
     for fitted in loaded.fitted_models:
         part = last_step(fitted)
         if hasattr(part, "device"):
