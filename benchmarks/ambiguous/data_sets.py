@@ -5,6 +5,7 @@ None of the data is in the repository. The sets of candidates are found by `setw
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -35,10 +36,29 @@ class DataSet:
     given: np.ndarray | None = None
     proposed: np.ndarray | None = None
     confidence: np.ndarray | None = None
-    truth_is_candidate: bool = True
     by_chance: bool = False
     learned: bool = True
     name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuses what no question could use: parts of other lengths, and rows of which nothing is known."""
+        n = len(self.y)
+        if n and not (self.y.dtype.kind in "iu" and 0 <= self.y.min() <= self.y.max() < len(self.classes)):
+            raise ValueError("y: expected positions within `classes`")
+        if self.learned and self.probabilities is None and self.confidence is None:
+            raise ValueError("learned: there are no probabilities")
+        for name in ("probabilities", "votes", "candidates", "given", "proposed", "confidence"):
+            part = getattr(self, name)
+            if part is not None and len(part) != n:
+                raise ValueError(f"{name}: {len(part)} rows, but y has {n}")
+        for name in ("votes", "candidates"):
+            part = getattr(self, name)
+            if part is None:
+                continue
+            if (part.sizes == 0).any():
+                raise ValueError(f"{name}: row {np.flatnonzero(part.sizes == 0)[0]} has none; leave such rows out")
+            if part.classes.tolist() != list(self.classes):
+                raise ValueError(f"{name}: other classes, or another order, than `classes`")
 
 
 @dataclass(frozen=True)
@@ -263,7 +283,10 @@ def learned(name, X, candidates, y, k, rows=4000, **facts) -> DataSet:
     order = np.random.default_rng(0).permutation(len(y))
     size = min(len(y) // 2, rows)
     train, rest = order[:size], order[size : size + 6000]
-    file = kept / f"{name}.npz"
+    digest = hashlib.sha256(
+        np.ascontiguousarray(X).tobytes() + np.packbits(candidates.to_mask()).tobytes()
+    ).hexdigest()
+    file = kept / f"{name}-{digest[:12]}.npz"
     if not file.exists():
         from setwise.learn import PartialLabelClassifier
 
@@ -324,7 +347,7 @@ _contaminated("kmnist", "instance", "plausible false labels as candidates")
 
 def load(name: str, folder: Path) -> DataSet | None:
     """The data set; None where it is absent."""
-    os.environ.setdefault("SETWISE_DATA", str(folder))
+    os.environ["SETWISE_DATA"] = str(folder)
     try:
         return replace(CARDS[name].read(folder), name=name)
     except (FileNotFoundError, DataError) as error:

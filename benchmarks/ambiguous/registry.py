@@ -11,17 +11,17 @@ from typing import Any
 
 import setwise
 
-ANY_DATA = "whatever the data are"
+ANY_DATA = "any number of verified rows"
 """A guarantee that rests on verified rows drawn at random alone."""
 
-LARGE_SAMPLE = "whatever the data are, of many verified rows"
+LARGE_SAMPLE = "large samples of verified rows"
 """The same, but for an error that vanishes as verified rows become many."""
 
 CANDIDATES = "if candidates contain the truth"
 INDEPENDENT = "if annotators err independently"
 CHANCE = "if false candidates enter by chance"
 OF_ALL = "of all labels, in 95 of 100 draws"
-ALL_FOR_MANY = "of all labels, in 95 of 100 draws, as verified rows grow in number"
+ALL_FOR_MANY = "of all labels, in 95 of 100 draws, large samples"
 OF_ACCEPTED = "of accepted labels, in 95 of 100 draws"
 ON_AVERAGE = "of accepted labels, on average"
 OF_FLAGGED = "of flagged labels, on average"

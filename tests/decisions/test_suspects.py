@@ -132,3 +132,19 @@ def test_verified_labels_that_took_the_place_of_the_answers_are_refused(rng):
     lists = [[one, (one + 1) % 4] if label is None else [label, label] for label, one in answers]
     with pytest.raises(InputError, match="pass the votes as they were before rows were verified"):
         setwise.suspects(given, verified, votes=Votes.from_lists(lists, range(4)))
+
+
+def test_text_labels_need_the_classes_of_the_columns_and_are_found_like_positions(rng):
+    names = np.array(["owl", "cat, big", "ὗς"])
+    y = rng.integers(0, 3, 600)
+    given = np.where(rng.random(600) < 0.7, y, rng.integers(0, 3, 600))
+    P = 0.9 * np.eye(3)[np.where(rng.random(600) < 0.95, y, rng.integers(0, 3, 600))] + 0.1 / 3
+    checked, named = np.full(600, None), np.full(600, None)
+    checked[:200], named[:200] = y[:200], names[y[:200]]
+    with pytest.raises(ValueError, match="labels: .* use classes="):
+        setwise.suspects(names[given], named, probabilities=P)
+    by_name = setwise.suspects(names[given], named, probabilities=P, max_false=0.2, classes=names, random_state=0)
+    by_position = setwise.suspects(given, checked, probabilities=P, max_false=0.2, random_state=0)
+    assert len(by_name)
+    assert np.array_equal(by_name.rows, by_position.rows)
+    assert by_name.proposed.tolist() == names[by_position.proposed].tolist()

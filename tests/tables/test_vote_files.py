@@ -48,9 +48,7 @@ def test_votes_are_not_written_as_arrays(tmp_path):
 
 def test_a_file_with_answers_that_deny_a_label_is_refused(tmp_path):
     (tmp_path / "votes.csv").write_text("item,annotator,label,against\n1,ann,owl,true\n")
-    with pytest.raises(
-        DataError, match="'against', and answers that deny a label are no votes; make"
-    ):
+    with pytest.raises(DataError, match="'against', and answers that deny a label are no votes; make"):
         read_votes(tmp_path / "votes.csv")
 
 

@@ -1,8 +1,6 @@
-"""Aggregate votes: the label of each row, without verified rows and with 50 or 200.
+"""Aggregate votes: one label for each row, without verified rows or with 50 or 200.
 
-`gain` is the share of right labels, more is better, and `error` its binomial standard error. Rows that the method saw verified
-are not scored; who found several labels equally good is right in part. Where there is a model, its probabilities are
-given, too; methods that take none do without.
+Verified rows are not scored, and ties count as partly right. Some data sets have probabilities of a model; methods may use them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
-"""Estimate shares and accuracies: with 95 % intervals from 50, 200 or 500 rows verified at random.
+"""Estimate shares and accuracies: 95 % intervals from 50, 200 or 500 rows verified at random without replacement.
 
-Figures are the share of each class, how often the consensus is right, and how often each annotator is, of whom ten
-verified rows or more are expected. The consensus is setwise's of the votes (and of the model, where there is one) without a
-verified label; all methods judge the same one, and get what it says as proxies. Rows are drawn without
-replacement. `measured` is the share of draws whose interval contains the figure of all rows, on average over figures,
-and `spread` the least such share of a figure. `gain` is the width of an interval beside that of Clopper–Pearson on
-the verified rows alone, on average over figures; less is better. A figure without an interval counts as 0 to 1, and
-`stated` is the share of figures that have one. `kept` is "no" where `measured` is below .95 by three standard errors,
-or where some figure's intervals hold in so few draws as would happen with probability .00135, divided by the number
-of figures, if they held in 95 of 100.
-`note` says how far estimates are from the figures.
+The quantities are the share of each class, the accuracy of the consensus, and that of each annotator of whom at least ten
+verified rows are expected. That the intervals of `estimate` hold for any number of verified rows is not proved but computed, in
+thousands of designs (`benchmarks/estimates.py`). All methods judge the same consensus, which setwise finds without verified labels, and may use it.
+A guarantee is not kept if mean coverage lies three standard errors below 0.95. Nor is it if a single quantity is covered too
+seldom, at the same level with a Bonferroni correction.
 """
 
 from __future__ import annotations
@@ -139,6 +134,8 @@ def judge(answer, hidden):
         np.where(np.isnan(lower), 0.0, np.maximum(lower, 0)),
         np.where(np.isnan(upper), 1.0, np.minimum(upper, 1)),
     )
+    if (lower > upper).any():
+        raise ValueError("an interval ends before it begins")
     holds = (lower <= true + 1e-9) & (true <= upper + 1e-9)
     return np.abs(value - true), holds, np.maximum(upper - lower, 0.0), alone, stated
 

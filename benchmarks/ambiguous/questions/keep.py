@@ -1,12 +1,8 @@
-"""Keep labels with a bounded error: which labels nobody has to look at, so that few are wrong.
+"""Keep labels with a bounded error: accept as many labels as possible without review.
 
-In each draw rows are verified at random, and a method chooses among the others those that keep their proposed label;
-somebody reviews the rest, and verified and reviewed labels are right. A setting bounds one of three errors: the share
-of all labels in 95 of 100 draws, that of the accepted labels in 95 of 100 draws, or the latter on average.
-
-`measured` is the share of draws that break the bound (on average: the mean share of wrong labels among the accepted,
-zero where nothing is), `gain` the share of the rows without a verified label that nobody looks at, `spread` its
-standard deviation over draws, and `looked_at` how many rows are verified or reviewed.
+In each draw some rows are verified at random. A method accepts proposed labels of the others, and somebody reviews the rest;
+verified and reviewed labels are right. A setting bounds one of three errors: the share of wrong labels among all rows, in
+95 of 100 draws; the same among the accepted rows; or the expected share among the accepted rows.
 """
 
 from __future__ import annotations

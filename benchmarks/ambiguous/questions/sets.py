@@ -1,8 +1,7 @@
-"""Cover the truth: prediction sets at 0.90 from candidate sets or votes, with 0, 50 or 200 verified rows.
+"""Cover the truth: prediction sets at confidence 0.90 from candidate sets or votes, with 0, 50 or 200 verified rows.
 
-In each draw two thirds of the rows (3,000 at most) calibrate and the others (2,000 at most) are new; the verified rows
-are drawn at random among the former. Draws share rows, so the error over draws is that of these data, not of others. `measured` is the share of new rows whose set contains the true label, on average over draws;
-`gain` is the number of labels in a set, less is better; `spread` the standard deviation of coverage over draws.
+Each draw calibrates on two thirds of the rows (at most 3,000) and tests on others (at most 2,000). Verified rows are drawn
+from the calibration rows. Draws reuse rows, so standard errors describe these data sets only.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ QUESTION, TITLE = "sets", "Cover the truth"
 BETTER = "less"  # of the gain
 LEVEL, CALIBRATION, NEW, DRAWS, FAST = 0.9, 3000, 2000, 60, 5
 VERIFIED = (0, 50, 200)
-FEW_STATED = 0.05  # a method that states its guarantee in fewer draws has withdrawn it
+FEW_STATED = 0.5  # a method that states its guarantee in fewer draws has withdrawn it
 DATA = (
     "cifar10n", "dog", "duck", "llmjudge", "media-bias-zero-shot", "media-bias-cot", "lost", "MSRCv2", "BirdSong",
     "FG-NET", "italian", "fashion_mnist-random", "fashion_mnist-instance", "kmnist-instance",
@@ -88,7 +87,9 @@ def task(data, setting, draw, once):
 def judge(answer, truth):
     """Coverage, mean size, and whether the method itself stands by its guarantee in this draw."""
     mask, stated = answer if isinstance(answer, tuple) else (answer, True)
-    mask = np.asarray(mask, dtype=bool)
+    mask = np.asarray(mask)
+    if mask.dtype != bool or len(mask) != len(truth):
+        raise TypeError(f"expected a boolean mask of {len(truth)} rows, got {mask.dtype} of shape {mask.shape}")
     return mask[np.arange(len(truth)), truth].mean(), mask.sum(axis=1).mean(), stated
 
 

@@ -1,11 +1,8 @@
-"""Find wrong labels: which given labels to look at again, with few right ones among them.
+"""Find wrong labels: flag labels that are probably wrong, with a bounded share of false alarms.
 
 Each row has a given label: the first person's, that of the annotator with most answers, or the benchmark's own. In
-each draw rows are verified at random; a method flags others. Evidence is what it may use beside: answers, probabilities
-of a network, both, or the label and confidence of one model.
-
-`measured` is the share of right labels among those flagged, on average over draws (zero where nothing is flagged),
-`gain` the share of the hidden wrong labels that is found, and `spread` its standard deviation over draws.
+each draw some rows are verified at random, and a method flags others. The last words of a setting name what it may use:
+votes, probabilities of a network, both, or the label and confidence of one model.
 """
 
 from __future__ import annotations

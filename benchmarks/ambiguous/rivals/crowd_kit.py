@@ -40,6 +40,15 @@ def aggregated(votes, _probabilities, name):
     return fitted(votes, name)[1]
 
 
+def with_model(task):
+    """The votes, and the most probable label of the model as those of one more annotator."""
+    who, n = task.votes.who, len(task.votes)
+    row = np.append(task.votes.row, np.arange(n))
+    label = np.append(task.votes.label, task.model.argmax(axis=1))
+    columns = {"task": row, "worker": np.append(who, np.full(n, who.max() + 1)), "label": label}
+    return pd.DataFrame(columns)
+
+
 def register(name):
     """Registers an aggregation of answers alone, as labels and as what stands for labels when sets are calibrated."""
     slow = name in SLOW
@@ -74,6 +83,31 @@ def register_figures(name):
             else:
                 found[place, 0] = made.skills_.get(places[figure.name], np.nan)
         return found
+
+
+@answers(
+    "consensus",
+    "crowd-kit DawidSkene, the model as an annotator",
+    needs=["unverified", "model"],
+    package="crowd-kit",
+)
+def modelled(task):
+    from crowdkit.aggregation import DawidSkene
+
+    return DawidSkene().fit_predict(with_model(task)).reindex(range(len(task.votes))).to_numpy(dtype=int)
+
+
+@answers(
+    "consensus",
+    "crowd-kit DawidSkene, the model as an annotator, verified",
+    needs=["verified", "model"],
+    package="crowd-kit",
+)
+def modelled_verified(task):
+    from crowdkit.aggregation import DawidSkene
+
+    truth = pd.Series(task.verified[task.looked], index=task.looked)
+    return DawidSkene().fit_predict(with_model(task), truth).reindex(range(len(task.votes))).to_numpy(dtype=int)
 
 
 for aggregator in AGGREGATORS:

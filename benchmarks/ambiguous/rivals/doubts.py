@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ambiguous.rivals.proposals import answer_matrix
+from ambiguous.rivals.proposals import answer_matrix, posterior, shares
 
 
 def of(table, task):
@@ -13,7 +13,7 @@ def of(table, task):
 
 
 def dense(task):
-    """(n, K) probabilities: the network's; one model's confidence, with equal parts of the rest; or shares of votes."""
+    """(n, K) probabilities: the network's; one model's confidence, with equal parts of the rest; or shares of other votes."""
 
     def make():
         if task.probabilities is not None:
@@ -23,9 +23,16 @@ def dense(task):
             table = np.repeat((1 - task.confidence)[:, None] / (k - 1), k, axis=1)
             table[np.arange(task.n), task.proposed] = task.confidence
             return table
-        return task.votes.counts / task.votes.counts.sum(axis=1, keepdims=True)
+        return other_shares(task)
 
     return task.once("dense", make)
+
+
+def other_shares(task):
+    """The shares of votes without one for the given label, and with one more spread over all labels."""
+    counts = task.votes.counts + 1 / len(task.classes)
+    counts[np.arange(task.n), task.given] = np.maximum(counts[np.arange(task.n), task.given] - 1, 0)
+    return counts / counts.sum(axis=1, keepdims=True)
 
 
 def by_probability(task):
@@ -35,35 +42,46 @@ def by_probability(task):
 
 def by_margin(task):
     """The largest probability of another label, less that of the given one (cleanlab: normalized margin)."""
+    return task.once("margin", lambda: margin(dense(task), task))
 
-    def make():
-        table = np.array(dense(task), dtype=float)
-        own = table[np.arange(task.n), task.given].copy()
-        table[np.arange(task.n), task.given] = -1
-        return table.max(axis=1) - own
 
-    return task.once("margin", make)
+def margin(table, task):
+    """The largest value of another label, less that of the given one."""
+    table = np.array(table, dtype=float)
+    own = table[np.arange(task.n), task.given].copy()
+    table[np.arange(task.n), task.given] = -1
+    return table.max(axis=1) - own
 
 
 def by_votes(task):
     """One less the share of the answers that are the given label."""
-    counts = task.votes.counts
-    return of(counts / counts.sum(axis=1, keepdims=True), task)
+    return of(shares(task.votes), task)
+
+
+def dawid_skene(task):
+    """The posterior by Dawid and Skene's model, as crowd-kit fits it."""
+    return task.once("dawid-skene table", lambda: posterior(task.votes))
 
 
 def by_dawid_skene(task):
-    """One less the posterior of the given label by Dawid and Skene's model, as crowd-kit fits it."""
+    """One less the posterior of the given label."""
+    return of(dawid_skene(task), task)
 
-    def make():
-        import pandas as pd
-        from crowdkit.aggregation import DawidSkene
 
-        columns = {"task": task.votes.row, "worker": task.votes.who, "label": task.votes.label}
-        found = DawidSkene(n_iter=100).fit_predict_proba(pd.DataFrame(columns))
-        labels = range(task.votes.n_classes)
-        return found.reindex(index=range(task.n), columns=labels, fill_value=0.0).fillna(0.0).to_numpy()
+def by_margin_of_votes(task):
+    """The largest share of another label, less that of the given one."""
+    return margin(shares(task.votes), task)
 
-    return of(task.once("dawid-skene", make), task)
+
+def by_mean(task):
+    """The margin of the mean of posterior and shares of votes."""
+    return margin((dawid_skene(task) + shares(task.votes)) / 2, task)
+
+
+def by_product(task):
+    """The margin of posterior times the network's probabilities."""
+    table = dawid_skene(task) * task.probabilities
+    return margin(table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300), task)
 
 
 def crowdlab(task):
@@ -92,7 +110,10 @@ SOURCES = {
     "margin": (by_margin, ("probabilities",), None),
     "a model's confidence": (by_margin, ("confidence",), None),
     "share of votes": (by_votes, ("votes",), None),
+    "margin of votes": (by_margin_of_votes, ("votes",), None),
     "Dawid and Skene": (by_dawid_skene, ("votes",), "crowd-kit"),
+    "mean of Dawid and Skene and votes": (by_mean, ("votes",), "crowd-kit"),
+    "Dawid and Skene times the network": (by_product, ("votes", "probabilities"), "crowd-kit"),
     "CROWDLAB": (by_crowdlab, ("votes",), "cleanlab"),
 }
 """Where doubt comes from: the function, what it needs, and of which package it is."""

@@ -62,6 +62,7 @@ def suspicious(task):
         votes_of(task),
         task.probabilities,
         max_false=task.max_false,
+        classes=task.classes,
         random_state=task.seed,
     )
     flagged = np.zeros(task.n, dtype=bool)

@@ -18,9 +18,8 @@ def of_majority(task):
     """The most frequent answer, and its share."""
 
     def count():
-        counts = task.votes.counts
-        shares = counts / counts.sum(axis=1, keepdims=True)
-        return most_sure(shares + 1e-9 * np.random.default_rng(0).random(shares.shape))
+        found = shares(task.votes)
+        return most_sure(found + 1e-9 * np.random.default_rng(0).random(found.shape))
 
     return task.once("majority", count)
 
@@ -32,12 +31,27 @@ def of_network(task):
 
 def of_dawid_skene(task):
     """Label and posterior by Dawid and Skene's model, as crowd-kit fits it."""
-    return task.once("dawid-skene", lambda: of_crowd_kit(task.votes, "DawidSkene", n_iter=100))
+    return task.once("dawid-skene", lambda: most_sure(posterior(task.votes)))
+
+
+def of_mean(task):
+    """The mean of that posterior and the shares of votes."""
+    return task.once("mean", lambda: most_sure((posterior(task.votes) + shares(task.votes)) / 2))
+
+
+def of_product(task):
+    """That posterior times the network's probabilities."""
+
+    def make():
+        table = posterior(task.votes) * task.probabilities
+        return most_sure(table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300))
+
+    return task.once("product", make)
 
 
 def of_one_coin(task):
     """The same with one accuracy per annotator."""
-    return task.once("one-coin", lambda: of_crowd_kit(task.votes, "OneCoinDawidSkene", n_iter=100))
+    return task.once("one-coin", lambda: most_sure(posterior(task.votes, "OneCoinDawidSkene")))
 
 
 def of_crowdlab(task):
@@ -50,6 +64,8 @@ SOURCES = {
     "share of votes": (of_majority, ("votes",), None),
     "the network's confidence": (of_network, ("probabilities",), None),
     "Dawid and Skene": (of_dawid_skene, ("votes",), "crowd-kit"),
+    "mean of Dawid and Skene and votes": (of_mean, ("votes",), "crowd-kit"),
+    "Dawid and Skene times the network": (of_product, ("votes", "probabilities"), "crowd-kit"),
     "one-coin Dawid and Skene": (of_one_coin, ("votes",), "crowd-kit"),
     "CROWDLAB": (of_crowdlab, ("votes", "probabilities"), "cleanlab"),
 }
@@ -62,14 +78,19 @@ def most_sure(table):
     return label, table[np.arange(len(table)), label]
 
 
-def of_crowd_kit(votes, name, **options):
-    """Label and probability by one of crowd-kit's aggregations."""
+def shares(votes):
+    """The share of each label in a row's votes."""
+    return votes.counts / votes.counts.sum(axis=1, keepdims=True)
+
+
+def posterior(votes, name="DawidSkene"):
+    """(n, K): the probabilities of one of crowd-kit's aggregations."""
     from crowdkit import aggregation
 
     columns = {"task": votes.row, "worker": votes.who, "label": votes.label}
-    found = getattr(aggregation, name)(**options).fit_predict_proba(pd.DataFrame(columns))
+    found = getattr(aggregation, name)(n_iter=100).fit_predict_proba(pd.DataFrame(columns))
     table = found.reindex(index=range(len(votes)), columns=range(votes.n_classes), fill_value=0.0)
-    return most_sure(table.fillna(0.0).to_numpy())
+    return table.fillna(0.0).to_numpy()
 
 
 def answer_matrix(votes):

@@ -27,7 +27,7 @@ from setwise.evidence.verified_rows import compare_verified, refuse_sole_answers
 from setwise.findings import format_share
 from setwise.guarantees import Claim, Guarantee, Premise, format_lines
 from setwise.labels.coerce import as_candidates
-from setwise.labels.vocabulary import MISSING
+from setwise.labels.vocabulary import MISSING, Classes
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows, as_probabilities
 from setwise.probabilities.proposed_labels import Proposals
@@ -96,6 +96,7 @@ def suspects(
     probabilities: ProbabilityRows | None = None,
     max_false: float = 0.1,
     *,
+    classes: Classes = None,
     random_state: Seed = None,
 ) -> Suspects:
     """Finds given labels that look wrong, so that few of those it finds are right.
@@ -114,6 +115,8 @@ def suspects(
     max_false
         The share of the labels found that may be right, on average over draws of the verified rows. The bound for
         this draw is printed first.
+    classes
+        The label of each column of `probabilities`. Default: the classes of `votes`, or the columns of a frame.
     random_state
         Seeds the noise that breaks ties.
 
@@ -135,10 +138,10 @@ def suspects(
         ways = Remedy("votes", None, "for answers"), Remedy("probabilities", None, "for those of a model")
         raise InputError("suspects: nothing shows which labels look wrong", *ways)
     matrix = None if probabilities is None else as_probabilities(probabilities, "simplex")
-    names: Any = frame_columns(probabilities)
-    if votes is not None:
-        names = votes.classes
-    given = as_candidates(labels, len(names) if matrix is None else matrix.shape[1], names)
+    names: Any = classes
+    if names is None:
+        names = frame_columns(probabilities) if votes is None else votes.classes
+    given = as_candidates(labels, len(names) if matrix is None else matrix.shape[1], names, name="labels")
     n = len(given)
     if (given.sizes != 1).any():
         row = int(np.flatnonzero(given.sizes != 1)[0])
