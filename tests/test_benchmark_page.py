@@ -65,9 +65,9 @@ def test_a_method_that_is_added_stands_beside_setwise_where_it_guarantees_the_sa
 
     table = pd.DataFrame(lines(ambiguous)).reindex(columns=ambiguous.runner.COLUMNS)
     (cell,) = ambiguous.page.compared(table).to_dict("records")
-    assert cell["rival_method"] == "a rival: every label"
-    assert cell["rival"] == 3
-    assert cell["own"] < 3
+    assert cell["rival_method"] == "every label (with a rival)"
+    assert cell["rival"]["gain"] == 3
+    assert cell["own"]["gain"] < 3
 
 
 def test_a_method_that_fails_says_so_in_its_line(ambiguous, monkeypatch):
@@ -95,7 +95,7 @@ def test_a_cell_that_a_rival_wins_is_listed_until_it_has_a_reason(ambiguous):
     sides = (("setwise", "auto", 2.0), ("a rival", "sharp", 1.5))
     table = pd.DataFrame(
         [
-            facts | {"package": package, "method": method, "gain": gain, "kept": "yes"}
+            facts | {"package": package, "method": method, "gain": gain, "kept": "yes", "measured": 0.9}
             for package, method, gain in sides
         ]
     )

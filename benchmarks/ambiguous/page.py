@@ -228,12 +228,11 @@ def glance_table(cells):
         asked = runner.question(name).TITLE
         link = f"[{asked}](#{asked.lower().replace(' ', '-')})"
         for guarantee, some in cells[cells["question"].eq(name)].groupby("guarantee", sort=False):
-            values = (
-                len(some),
-                *counts(some["ratio"]),
-                number(some["ratio"].median()),
-                number(some["ratio"].max()),
-            )
+            better, equal, worse = counts(some["ratio"])
+            if not np.isnan(clear := beyond(some)).all():
+                better = f"{better} ({int(clear[some['ratio'] < 1 / WIDE].sum())})"
+                worse = f"{worse} ({int(clear[some['ratio'] > WIDE].sum())})"
+            values = (len(some), better, equal, worse, number(some["ratio"].median()), number(some["ratio"].max()))
             yield f"| {link} | {guarantee} | {' | '.join(map(str, values))} |"
 
 
