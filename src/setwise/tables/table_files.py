@@ -175,14 +175,6 @@ def format_of(path: Path) -> str:
     return _SUFFIXES[suffix]
 
 
-def output_format(target: Path) -> str:
-    """The format in which to write a file; refuses a name such as a.csv.gz, which readers would unpack."""
-    form = format_of(target)
-    if without_compression(target) != target:
-        raise DataError(f"{target}: tables are written without compression; leave out {target.suffix}.")
-    return form
-
-
 @dataclass(frozen=True)
 class TextStyle:
     """The encoding and delimiter of one file, and whether its first line is a single field."""
@@ -296,7 +288,6 @@ def decoding_error(files: TableFiles, path: Path) -> DataError:
 
 
 def _encoding_of_mark(sample: bytes) -> str:
-    """The encoding that a byte order mark shows."""
     return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), "utf-8")
 
 
@@ -333,7 +324,6 @@ def _suffix(path: Path) -> str:
 
 
 def _find_files(source: str | os.PathLike[str]) -> list[Path]:
-    """The files that a path or a pattern names."""
     path = Path(source)
     check_name(path)
     if (path / MODEL_HEAD).is_file():
