@@ -41,7 +41,7 @@ class ProbabilityTable:
     first_file: int = 0
     """The number of the first file, by which rows are known wherever they are read."""
     known: Mapping[str, Any] | None = None
-    """Candidates or votes, by and verified of all rows; None where these stand in the files."""
+    """Candidates or votes of all rows, and by and verified if there are any; None where these are in the files."""
 
     @classmethod
     def of(cls, files: TableFiles, others: set[str]) -> ProbabilityTable:
@@ -76,7 +76,7 @@ class ProbabilityTable:
             one = replace(self, files=replace(self.files, paths=(path,)), first_file=number)
             if self.known is not None:
                 rows = slice(first, first + one.count())
-                known = {name: value[rows] for name, value in self.known.items() if value is not None}
+                known = {name: value[rows] for name, value in self.known.items()}
                 one, first = replace(one, known=known), rows.stop
             yield one
 
@@ -97,12 +97,11 @@ class ProbabilityTable:
             part = slice(first, first + len(table))
             first = part.stop
             if self.known is not None:
-                given = {name: value[part] for name, value in self.known.items() if value is not None}
+                given = {name: value[part] for name, value in self.known.items()}
             else:
-                given = {"candidates": table.candidates, "verified": table.truth}
-                if by:
-                    given["by"] = categories_of(table.carried[by], by, table.source, table.first_row)
-            self._add(rows, table, {name: value for name, value in given.items() if value is not None}, ids)
+                category = categories_of(table.carried[by], by, table.source, table.first_row) if by else None
+                given = {"candidates": table.candidates, "verified": table.truth, "by": category}
+            self._add(rows, table, given, ids)
 
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
         """Batches of rows, and the numbers by which rows are known wherever they are read."""
@@ -158,6 +157,7 @@ def read_calibration_rows(
     engine: Engine = run_local,
 ) -> CalibrationRows:
     """The rows of a table beside those there are: the same ones, and the same sample, whatever the engine."""
+    known = None if known is None else {name: value for name, value in known.items() if value is not None}
     layout, table = layout or Layout(), replace(table, known=known)
     if engine is run_local:  # one batch after the other into the same rows, which takes the least memory
         table.add_to(rows, layout, by)
