@@ -183,10 +183,8 @@ class BatchPredictor:
 
     def row_tally(self) -> RowTally:
         """An empty count of new rows, to compare them with the calibration rows."""
-        if self.probabilities:
-            return RowTally(self.calibration)
-        found: RowTally = self.instance.row_tally()
-        return found
+        tally: RowTally = RowTally(self.calibration) if self.probabilities else self.instance.row_tally()
+        return tally
 
     def find_used(self, digests: list[Any]) -> Finding | None:
         """Whether rows, batch by batch by their digests, were learned from or calibrated on."""

@@ -101,7 +101,10 @@ class ProbabilityTable:
             else:
                 category = categories_of(table.carried[by], by, table.source, table.first_row) if by else None
                 given = {"candidates": table.candidates, "verified": table.truth, "by": category}
-            self._add(rows, table, given, ids)
+            as_probabilities(table.X, rows.domain, name=table.source, first_row=table.first_row)
+            self._check_verified(given.get("verified"), table)
+            with reading_from(table.source):
+                rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
 
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
         """Batches of rows, and the numbers by which rows are known wherever they are read."""
@@ -113,18 +116,13 @@ class ProbabilityTable:
                     doubt_features(replace(table, candidates=None))
                 yield table, np.arange(first, first + len(table)) + numbers[where] * _PART
 
-    def _add(self, rows: CalibrationRows, table: Table, given: dict[str, Any], ids: Ints) -> None:
-        """Adds rows; an error names the file and the row."""
-        as_probabilities(table.X, rows.domain, name=table.source, first_row=table.first_row)
-        if given.get("verified") is not None:
-            known = Vocabulary.declare(self.classes).encode(given["verified"])
-            if (known == UNKNOWN).any():
-                row = int(np.flatnonzero(known == UNKNOWN)[0])
-                held = f"the verified label of row {table.first_row + row} is {given['verified'].tolist()[row]!r}"
-                ways = "correct the label", Remedy("truth", "all", "if a cell may hold several right labels")
-                raise DataError(f"{table.source}: {held}, which is not among the classes", *ways)
-        with reading_from(table.source):
-            rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
+    def _check_verified(self, verified: Any, table: Table) -> None:
+        strange = verified is not None and Vocabulary.declare(self.classes).encode(verified) == UNKNOWN
+        if np.any(strange):
+            row = int(np.argmax(strange))
+            held = f"the verified label of row {table.first_row + row} is {verified.tolist()[row]!r}"
+            ways = "correct the label", Remedy("truth", "all", "if a cell may hold several right labels")
+            raise DataError(f"{table.source}: {held}, which is not among the classes", *ways)
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,9 +67,8 @@ class TableFiles:
     decimal: str | None = None
     title: str | None = None
     held: Any = field(default=None, repr=False, compare=False)
-    seen: Any = field(
-        default_factory=dict, repr=False, compare=False
-    )  # size and time of each path when it was first read
+    # size and time of each path when it was first read
+    seen: Any = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
