@@ -82,7 +82,9 @@ def save_model(
         kept = Path(place, _KEPT)
         model.save(kept)
         served = _load_pyfunc(kept, {"trusted": trusted})  # what could not be loaded again is refused here
-        served.check_askable()
+        if needs := served.calibration.parts[0].reader.requirements:
+            problem = f"model: predict_set needs {needs[0]} of new rows, which MLflow cannot pass on"
+            raise InputError(problem, "calibrate without it, or serve predict_set from code of your own")
         described = Model() if mlflow_model is None else mlflow_model
         described.add_flavor(FLAVOR, setwise_version=__version__, data=f"data/{_KEPT}")
         told = {"signature": served.signature(model, input_example), "pip_requirements": _requirements(kept)}
@@ -147,9 +149,9 @@ class ServedModel(ABC):
 
     level = 0.9
 
-    def __init__(self, model: Any, calibration: Any) -> None:
-        self.model, self.calibration = model, calibration
-        self.classes: Array = calibration.classes
+    def __init__(self, model: Any) -> None:
+        self.model, self.calibration = model, getattr(model, "calibration_", model)
+        self.classes: Array = self.calibration.classes
         plain = [str(label) for label in self.classes.tolist()]
         self.names = plain if len({*plain}) == len(plain) else encode_labels(self.classes, "|")
         columns = pd.Index(["label", "labels", "size", *(f"p:{name}" for name in self.names)])
@@ -188,12 +190,6 @@ class ServedModel(ABC):
             params=infer_signature(params=self.params).params,
         )
 
-    def check_askable(self) -> None:
-        """Refuses what needs facts of new rows that are no part of what MLflow passes on."""
-        if needs := self.calibration.parts[0].reader.requirements:
-            problem = f"model: predict_set needs {needs[0]} of new rows, which MLflow cannot pass on"
-            raise InputError(problem, "calibrate without it, or serve predict_set from code of your own")
-
     @property
     def params(self) -> dict[str, Any]:
         """The parameters and what they are by default."""
@@ -212,7 +208,7 @@ class ServedClassifier(ServedModel):
     """A classifier, asked with features."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__(model, model.calibration_)
+        super().__init__(model)
         self.level = model.confidence_level
         names = getattr(model, "feature_names_in_", None)
         self.features = None if names is None else names.tolist()
@@ -244,9 +240,6 @@ class ServedClassifier(ServedModel):
 
 class ServedCalibration(ServedModel):
     """A calibration, asked with probabilities: columns are found by the names of the labels."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model, model)
 
     def ask(self, given: Any) -> tuple[Array, Any]:
         if hasattr(given, "columns"):

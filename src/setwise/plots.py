@@ -73,7 +73,10 @@ def plot_coverage(
     if not any(line.get_label() == "level" for line in ax.get_lines()):
         ax.plot([wanted.min(), wanted.max()], [wanted.min(), wanted.max()], ls="--", color="grey", label="level")
     if y is None:
-        _brackets(ax, calibration, wanted, name)
+        for category in calibration.category_names:
+            low, high = np.transpose(calibration.bracket(wanted.tolist(), by=category))
+            shown = name if category is None else f"{name}, {category}"
+            ax.fill_between(wanted, low, high, alpha=0.25, label=f"{shown}: bracket")
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallCalibrationWarning)
@@ -299,13 +302,6 @@ def plot_sets(
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
     rest = f" ({len(columns):,} of {given.n_classes:,} occur)" if len(columns) < given.n_classes else ""
     return _thin_ticks(_label_axes(ax, f"label{rest}", "row", legend=False), ax.xaxis, ax.yaxis)
-
-
-def _brackets(ax: Any, calibration: Calibration, levels: Any, name: str) -> None:
-    for category in calibration.category_names:
-        low, high = np.transpose(calibration.bracket(levels.tolist(), by=category))
-        label = name if category is None else f"{name}, {category}"
-        ax.fill_between(levels, low, high, alpha=0.25, label=f"{label}: bracket")
 
 
 def _label_axes(ax: Any, x: str, y: str, *, counts: bool = False, legend: bool = True) -> Any:

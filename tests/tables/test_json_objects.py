@@ -1,4 +1,4 @@
-"""Objects in JSON: nothing in them is rounded, read twice or taken for something else."""
+"""Objects in JSON: nothing in them is rounded, read twice or taken for something else, nor nested without end."""
 
 import json
 
@@ -12,7 +12,9 @@ from setwise.tables import (
     from_label_studio,
     read_table,
 )
-from setwise.tables.arrow_reading import arrow_table
+from setwise.tables.arrow_reading import arrow_batches, arrow_table
+from setwise.tables.json_objects import DEEPEST, check_depth
+from tests.conftest import refused
 from tests.tables.conftest import answered_task
 
 # ------------------------------------------------------------------------------------------------------------- JSON
@@ -64,3 +66,25 @@ def test_a_truth_value_and_the_number_that_it_equals_are_no_two_labels(labels, t
         read_table(tmp_path / "t.jsonl", candidates="c", features=[])
     assert len(LabelSets.from_lists([[True], [2], ["1"]]).classes) == 3
     assert len(LabelSets.from_labels(np.array([1, pd.NA, 0], dtype=object), missing="empty").classes) == 2
+
+
+DEEP = {
+    "one line": '{"a":' + "[" * 20_000 + "]" * 20_000 + "}\n",
+    "many lines": '{"a":\n' + "[\n" * 20_000 + "]\n" * 20_000 + "}\n",
+    "behind closing brackets in quotes": '{"b":"' + "]" * 20_000 + '","a":' + "[" * 20_000 + "]" * 20_000 + "}\n",
+    "objects": '{"a":' * 20_000 + "1" + "}" * 20_000 + "\n",
+}
+
+
+@pytest.mark.parametrize("deep", list(DEEP))
+def test_json_lines_nested_beyond_measure_are_refused(deep, tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": [1]}\n' + DEEP[deep])
+    assert f"more than {DEEPEST} levels deep" in refused(lambda p: read_table(p, candidates="a"), path)
+    refused(lambda p: list(arrow_batches(p, 10)), path)
+
+
+def test_brackets_in_quotes_and_long_flat_lines_are_no_depth():
+    for line in ({"a": "[" * 5000}, {"a": '\\"[' * 5000}, {"a": [[i] for i in range(5000)]}, {"a": "}\n{" * 900}):
+        check_depth((json.dumps(line) + "\n").encode() * 3, "t")
+    check_depth(b"", "t")

@@ -32,8 +32,7 @@ def annotators(
     from setwise.tables.rows import output_columns, read_rows
 
     screen = display.screen(out)
-    if out is not None:
-        opt.refuse_existing(out, force=force)
+    opt.refuse_existing(out, force=force)
     if about.votes is not None:
         raise ValueError("--votes: FILE already names the answers; leave out --votes.")
     source = about.files(file)

@@ -56,9 +56,6 @@ class _Commands(Mapping[str, Any]):
             raise KeyError(name)
         return _command(name)
 
-    def __contains__(self, name: object) -> bool:
-        return name in _COMMANDS
-
     def __iter__(self) -> Iterator[str]:
         return iter(_COMMANDS)
 
@@ -80,7 +77,6 @@ def _command(name: str) -> Any:
     """A command or a group of commands; help ends with examples, one per line."""
     module = import_module(f"setwise.cli.{name}")
     about, functions = _GROUPS.get(name, (None, {name: name}))
-    panel = None if name in _FIRST else "More commands"
     group = typer.Typer(name=name, help=about, no_args_is_help=True, add_completion=False)
     for inner, function in functions.items():
         examples = module.EXAMPLES if about is None else module.EXAMPLES[inner]
@@ -89,18 +85,12 @@ def _command(name: str) -> Any:
         work = getattr(module, function)
         group.command(inner, epilog=epilog)(spread(work))
     command: Any = get_command(group)
-    command.rich_help_panel = panel
+    command.rich_help_panel = None if name in _FIRST else "More commands"
     for one in getattr(command, "commands", {name: command}).values():
-        one.params.sort(key=_panel_number)
+        one.params.sort(key=lambda parameter: (None, *PANELS).index(getattr(parameter, "rich_help_panel", None)))
         for parameter in one.params:  # --help-all shows them
             parameter.hidden = getattr(parameter, "rich_help_panel", None) == EXPERTS
     return command
-
-
-def _panel_number(parameter: Any) -> int:
-    """Where help lists a parameter: under the first heading, or under one of `PANELS`."""
-    panel = getattr(parameter, "rich_help_panel", None)
-    return PANELS.index(panel) + 1 if panel else 0
 
 
 _OTHER_NAMES = {  # of options elsewhere
@@ -172,7 +162,9 @@ def _open_closed_streams() -> None:
 def _run(arguments: list[str]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("once")
-        warnings.showwarning = partial(_show_warning, arguments)
+        warnings.showwarning = lambda message, *_, **__: _line(
+            f"warning: {_message_of(message, _find_command(arguments))}"
+        )
         return get_command(app).main(arguments, prog_name="setwise", standalone_mode=False)
 
 
@@ -228,10 +220,6 @@ def _message_of(message: Exception | str, command: Any) -> str:
     if isinstance(message, OSError) and message.filename is not None:  # str() of it has a number
         return f"{message.filename}: {message.strerror}."
     return str(message)
-
-
-def _show_warning(arguments: list[str], message: Warning | str, *_: Any, **__: Any) -> None:
-    _line(f"warning: {_message_of(message, _find_command(arguments))}")
 
 
 def _line(text: str) -> None:

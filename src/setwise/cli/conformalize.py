@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from setwise.cli import options as opt
-from setwise.cli.screen import claims, show_claims
+from setwise.cli.screen import show_claims
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
@@ -77,16 +77,10 @@ def conformalize(
         rows = read_calibration_rows(table, rows, known, layout, request.by, engine=runs)
     classes = table.classes
     declared = promise.declarations(classes) | ({"by": by} if found_later else {})
-    calibration = rows.conformalize(
-        strategy,
-        **declared,
-        **several,
-        empty=empty,
-        **({} if about.votes is None else {"missing": missing or "drop"}),
-    )
+    declared |= {} if about.votes is None else {"missing": missing or "drop"}
+    calibration = rows.conformalize(strategy, **declared, **several, empty=empty)
     calibration.save(out)
     screen.say(f"read {probabilities}: {rows.seen:,} rows, {len(classes):,} classes, such as {classes[0]!r}")
-    show_claims(screen, calibration, promise.confidence_level)
+    claims = show_claims(screen, calibration, promise.confidence_level)
     screen.say("", f"saved to {out}   try:  setwise predict {out} --probabilities new.csv --out sets.csv")
-    numbers = {"rows": rows.seen, "classes": classes, "out": str(out)}
-    screen.emit(numbers | claims(calibration, promise.confidence_level))
+    screen.emit({"rows": rows.seen, "classes": classes, "out": str(out)} | claims)

@@ -12,7 +12,6 @@ from setwise.cli.screen import Screen
 if TYPE_CHECKING:
     from setwise.labels.votes import Votes
     from setwise.tables.importers.imported import Imported
-    from setwise.tables.table_files import TableFiles
 
 EXAMPLES = (
     "setwise convert votes.csv --from votes --out candidates.parquet",
@@ -52,7 +51,8 @@ def convert(
     display: opt.ScreenOptions,
 ) -> None:
     """Converts votes, Label Studio exports and language-model answers to candidates, votes or probabilities."""
-    from setwise.cli.outputs import write_candidates  # Arrow is loaded for files
+    from setwise.cli.outputs import output_columns, write_candidates  # Arrow is loaded for files
+    from setwise.tables.rows import RowRequest, other_columns, read_rows
 
     screen = display.screen(out)
     opt.refuse_existing(out, force=force)
@@ -61,9 +61,12 @@ def convert(
     files = text.files(file)
     with screen.working(f"reading {files}"):
         if source == "table":
-            sets, carried = _from_table(
-                files, out, candidates, separator, missing or "error", vote_table.labels(separator)
-            )
+            reading: dict[str, Any] = {"separator": separator, "missing": missing or "error"}
+            reading["classes"] = vote_table.labels(separator)
+            request = RowRequest(source=files, candidates=candidates, features=(), **reading)
+            whole = output_columns(files, out, text=[candidates])
+            sets: Any = read_rows(request).candidates
+            carried = {name: whole[name] for name in other_columns(request)}
         elif source in {"votes", "label-studio", "answers"}:
             columns = vote_table.columns
             options: dict[str, Any] = {"rule": rule, "missing": missing or "empty"}
@@ -93,11 +96,10 @@ def convert(
     write_candidates(screen, out, sets, carried, candidates, separator)
 
 
-def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
+def _write_votes(screen: Screen, out: Path, votes: Votes) -> None:
     """Writes the answers themselves, as `setwise fit --votes` and `setwise annotators` read them."""
     from setwise.cli.outputs import file_for  # Arrow is loaded for files
 
-    assert votes is not None  # noqa: S101 - answers were read
     with file_for(out) as place:
         tables.write_votes(place, votes)
     answers = int(votes.sizes.sum())
@@ -112,7 +114,6 @@ def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None
     from setwise.crowd.consensus import answer_certainty, complete_shares
     from setwise.tables.label_notation import encode_labels
 
-    assert found.votes is not None  # noqa: S101 - answers were read
     counts, labels, certainty = found.votes.counts, found.votes.classes.tolist(), answer_certainty(found.votes)
     total = counts.sum(axis=1, keepdims=True)
     if not total.all():
@@ -127,19 +128,6 @@ def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None
     asked = f"--probabilities {out} --labels SETS.csv --key {name}"
     screen.say(f"saved to {out}   try:  setwise conformalize {asked} --out sets.cal")
     screen.emit({"rows": len(counts), "classes": len(labels), "out": str(out)})
-
-
-def _from_table(
-    file: TableFiles, out: Path, candidates: str, separator: str, missing: Any, classes: Any
-) -> tuple[Any, dict[str, Any]]:
-    """Sets and all other columns of a table."""
-    from setwise.cli.outputs import output_columns  # Arrow is loaded for files
-    from setwise.tables.rows import RowRequest, other_columns, read_rows
-
-    options: dict[str, Any] = {"separator": separator, "missing": missing, "classes": classes}
-    request = RowRequest(source=file, candidates=candidates, features=(), **options)
-    whole = output_columns(file, out, text=[candidates])
-    return read_rows(request).candidates, {name: whole[name] for name in other_columns(request)}
 
 
 def _arrow(values: Any) -> Any:

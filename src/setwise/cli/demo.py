@@ -68,9 +68,10 @@ def demo(
     }.items():
         made = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
         model = made.set_params(confidence_level=level).fit(X[held], answers, verified=verified)
-        row, result = _line(used, model, X[new], y[new], level)
-        rows.append(row)
-        results.append(result)
+        result, guarantee = model.evaluate(X[new], y[new]), model.guarantee(level)
+        rows.append([used, f"{result['mean_size']:.2f}", f"{result['coverage']:.3f}", _brief(guarantee)])
+        kept = {name: result[name] for name in ("coverage", "coverage_interval", "mean_size")}
+        results.append({"uses": used, "strategy": guarantee.strategy, **kept, "promised": guarantee.promised})
     screen.say(f"conformalized on {len(held)} more at confidence {level:.12g}, and tried on the new ones:", "")
     screen.table(["what is used", "labels per set", "coverage", "guaranteed"], rows, wide=3)
     screen.show("\nVotes alone guarantee that a set contains an answer. Verified rows guarantee the true label:\n")
@@ -109,13 +110,6 @@ def _digits(seed: int) -> tuple[Any, Votes, Any]:
     items = np.repeat([f"image-{i:04d}" for i in range(len(y))], _ANSWERS)
     columns = {"item": items, "annotator": names[who].ravel(), "label": said.ravel()}
     return X, Votes.from_table(columns, classes=range(10)), y
-
-
-def _line(used: str, model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str, Any]]:
-    result, guarantee = model.evaluate(X, y), model.guarantee(level)
-    row = [used, f"{result['mean_size']:.2f}", f"{result['coverage']:.3f}", _brief(guarantee)]
-    kept = {name: result[name] for name in ("coverage", "coverage_interval", "mean_size")}
-    return row, {"uses": used, "strategy": guarantee.strategy, **kept, "promised": guarantee.promised}
 
 
 def _brief(guarantee: Any) -> str:

@@ -48,8 +48,7 @@ def estimate(
     from setwise.tables.rows import read_rows
 
     screen = display.screen(out)
-    if out is not None:
-        opt.refuse_existing(out, force=force)
+    opt.refuse_existing(out, force=force)
     if not about.verified:
         raise ValueError("--verified: answers alone do not show who is right; name a FILE with verified labels.")
     if about.votes is None and candidates is None:
@@ -70,7 +69,7 @@ def estimate(
             request = replace(request, classes=classes)
             known["probabilities"] = all_probabilities(source, classes)
         rows = read_rows(request)
-        answers: Any = rows.candidates if rows.votes is None else rows.votes
+        answers: Any = rows.answers
         if positive is not None:
             known["positive"] = match_classes([positive], answers.classes)[0]
         known |= {"by": rows.by, "groups": rows.carried[groups] if groups else None}

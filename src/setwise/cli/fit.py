@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +12,7 @@ import numpy as np
 
 from setwise import learn
 from setwise.cli import options as opt
-from setwise.cli.screen import Clock, Screen, claims, show_claims
+from setwise.cli.screen import Clock, Screen, show_claims
 from setwise.errors import SpellingWarning
 from setwise.findings import join_names
 from setwise.labels.vocabulary import missing_labels
@@ -63,7 +61,8 @@ def fit(
     display: opt.ScreenOptions,
 ) -> None:
     """Learns from candidates or votes, calibrates on rows kept for that, and saves a model."""
-    from setwise.estimators.model_directory import check_target, save_model  # with scikit-learn as it is loaded
+    import setwise  # scikit-learn is loaded
+    from setwise.estimators.model_directory import check_target, save_model
 
     screen = display.screen()
     opt.one_of(candidates, about.votes, "--candidates (a column)")
@@ -80,16 +79,12 @@ def fit(
         "classes": about.labels(about.separator),
         "as_frame": categories or impute is not None,
         "several": truth is not None,
+        "candidates": candidates,
+        "by": column_by,
+        "carry": [*(carry or []), *([groups] if groups else [])],
+        "features": features or None,
     }
-    request = about.request(
-        source,
-        labelled,
-        candidates=candidates,
-        by=column_by,
-        carry=[*(carry or []), *([groups] if groups else [])],
-        features=features or None,
-        **reading,
-    )
+    request = about.request(source, labelled, **reading)
     with screen.working(f"reading {source}"):
         table = _read(request, missing)
     numbers = _announce(screen, table, about.separator)
@@ -103,15 +98,15 @@ def fit(
         learner = _default(verified, made, votes=about.votes is not None)
     estimator = _estimator(learner, networks, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": promise.confidence_level, "random_state": random_state}
-    model = _conformal(_encoding(estimator, _filling(impute), table), cv, calibration_size, made)
-    categorized = table.by if column_by else by
+    kind: Any = setwise.ConformalClassifier if cv is None else setwise.CrossConformalClassifier
+    made |= {"calibration_size": calibration_size} if cv is None else {"cv": cv}
+    model = kind(_encoding(estimator, reading["impute"], table), **made)
     clock = Clock()
-    with _spellings_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
-        told: dict[str, Any] = {
-            "groups": table.carried[groups] if groups else None,
-            "verified": verified,
-            "by": categorized,
-        }
+    # networks have bars of their own
+    with warnings.catch_warnings(), screen.working("learning", shows_itself=learner != "em"):
+        warnings.simplefilter("ignore", SpellingWarning)  # it was said of the file already
+        told: dict[str, Any] = {"groups": table.carried[groups] if groups else None, "verified": verified}
+        told["by"] = table.by if column_by else by
         if table.votes is not None and missing == "full" and cv is None:
             told["missing"] = missing
         if truth is not None:
@@ -122,11 +117,11 @@ def fit(
     screen.say(f"learned {_describe_learner(model)}: covering rate {rate:.2f}, {clock}{unused}")
     model.summary_ |= {"file": source.name} | ({"by": column_by} if column_by else {})
     save_model(model, out, table.feature_names)
-    show_claims(screen, model, promise.confidence_level)
+    claims = show_claims(screen, model, promise.confidence_level)
     written = source.suffix if source.suffix in {".tsv", ".jsonl", ".parquet", ".feather", ".arrow"} else ".csv"
     screen.say("", f"saved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
-    screen.emit(numbers | found | claims(model, promise.confidence_level))
+    screen.emit(numbers | found | claims)
 
 
 def _check(learner: str, networks: opt.NetworkOptions) -> None:
@@ -155,14 +150,6 @@ def _read(request: RowRequest, stops: str | None) -> Table:
         votes: Any = rows.votes
         rows = replace(rows, candidates=votes.candidates(missing=stops or "error"))
     return rows
-
-
-@contextmanager
-def _spellings_were_read() -> Iterator[None]:
-    """What looks odd about labels was said of their file already."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SpellingWarning)
-        yield
 
 
 def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
@@ -199,7 +186,6 @@ def _default(truth: Any, made: dict[str, Any], *, votes: bool) -> str:
 
 
 def _estimator(learner: str, networks: opt.NetworkOptions, settings: dict[str, Any]) -> Any:
-    """The learner of that name."""
     if learner == "em":
         from sklearn.linear_model import LogisticRegression  # loaded when asked for
         from sklearn.pipeline import make_pipeline
@@ -220,15 +206,6 @@ def _encoding(learner: Any, impute: Any, table: Table) -> Any:
         return learner
     steps = learner.steps if isinstance(learner, Pipeline) else [("learner", learner)]
     return Pipeline([("columns", ColumnEncoder(impute, table.categories or None)), *steps])
-
-
-def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: dict[str, Any]) -> Any:
-    """What splits, learns and conformalizes: into two parts, or into folds."""
-    import setwise  # scikit-learn is loaded
-
-    if cv is not None:
-        return setwise.CrossConformalClassifier(estimator, cv=cv, **made)
-    return setwise.ConformalClassifier(estimator, calibration_size=calibration_size, **made)
 
 
 def _describe_unused(model: Any, truth: Any) -> str:

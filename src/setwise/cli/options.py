@@ -49,7 +49,6 @@ def option(named: str, meaning: str, panel: str | None = None, **more: Any) -> A
 
 
 def _column(name: str, meaning: str, panel: str | None = None) -> Any:
-    """An option that names a column."""
     return option(f"{name} COLUMN", meaning, panel)
 
 
@@ -296,28 +295,6 @@ HELP_ALL = typer.Option(
 )
 SHOW_ALL = option("--all", "List everything. Without it, what to look at first.")
 JSON = option("--json", "Print one JSON object instead of text.", PRINTED)
-
-
-def strategy_of(text: str, look: int | None = None) -> Any:
-    """A strategy as it is written on the command line: a name, or a mixture with its weight.
-
-    With `look` it is the strategy whose guarantee holds for repeated looks.
-    """
-    if look is not None:
-        if text not in {"auto", "rectified"}:
-            problem = f"--look: strategy {text!r} does not use verified labels"
-            raise ValueError(f"{problem}; leave out --strategy, or --look.")
-        return Rectified(margin="finite", look=look)
-    name, colon, mu = text.partition(":")
-    if not colon:
-        return text
-    if name != "mixture":
-        raise ValueError(f"--strategy: {text!r} is not known; only mixture takes a weight, as in mixture:0.5.")
-    try:
-        weight = float(mu)
-    except ValueError:
-        raise ValueError(f"--strategy: the weight of {text!r} is no number.") from None
-    return Mixture(mu=weight)
 
 
 def right_of(text: str | None) -> Any:
@@ -597,9 +574,24 @@ class CalibrationOptions(TreeOptions):
     assume: Annotated[str, ASSUME] = "nothing"
 
     def strategy_at(self, look: int | None) -> Any:
-        """The strategy, for verified labels at a `look`."""
+        """The strategy: a name, or a mixture with its weight; with a `look`, one that holds at repeated looks."""
         as_level(self.confidence_level)
-        return strategy_of(self.strategy, look)
+        text = self.strategy
+        if look is not None:
+            if text not in {"auto", "rectified"}:
+                problem = f"--look: strategy {text!r} does not use verified labels"
+                raise ValueError(f"{problem}; leave out --strategy, or --look.")
+            return Rectified(margin="finite", look=look)
+        name, colon, mu = text.partition(":")
+        if not colon:
+            return text
+        if name != "mixture":
+            raise ValueError(f"--strategy: {text!r} is not known; only mixture takes a weight, as in mixture:0.5.")
+        try:
+            weight = float(mu)
+        except ValueError:
+            raise ValueError(f"--strategy: the weight of {text!r} is no number.") from None
+        return Mixture(mu=weight)
 
     def declarations(self, labels: list[Any]) -> dict[str, Any]:
         """The score, and what the user states about candidates with these labels."""
@@ -682,9 +674,9 @@ def is_folder(out: Path) -> bool:
     return out != STANDARD and (out.is_dir() or not (out.suffix or out.exists()))
 
 
-def refuse_existing(path: Path, *, force: bool, folder: bool = False) -> None:
+def refuse_existing(path: Path | None, *, force: bool, folder: bool = False) -> None:
     """Refuses a file (or folder) to write that exists, unless --force is given, or whose folder does not."""
-    if path == STANDARD:
+    if path is None or path == STANDARD:
         return
     if path.is_dir() and not folder:
         raise ValueError(f"{path}: is a folder; name a file, such as {path / 'sets.csv'}.")

@@ -29,10 +29,9 @@ def refuse_taken(columns: Iterable[str], added: Sequence[str]) -> None:
     if added[0] in added[1:]:
         problem = f"{added[0]!r} is the name of another column that is written"
         raise DataError(problem, Remedy("answer", None, "for another name"))
-    taken = next((name for name in added if name in columns), None)
-    if taken is not None:
-        renamed = [Remedy("answer", None, "for another name")] if taken == added[0] else []
-        raise DataError(f"there is a column {taken!r} already, and the output needs it", "rename it", *renamed)
+    if taken := [name for name in added if name in columns]:
+        renamed = [Remedy("answer", None, "for another name")] if taken[0] == added[0] else []
+        raise DataError(f"there is a column {taken[0]!r} already, and the output needs it", "rename it", *renamed)
 
 
 def output_columns(source: TableFiles, out: Path, text: Sequence[str] = ()) -> dict[str, Any]:
@@ -49,29 +48,25 @@ def write_rows(
     out: Path,
     columns: Mapping[str, Any],
     *,
-    label: tuple[str, Any] | None = None,
-    confidence: Any = None,
-    more: Mapping[str, Any] | None = None,
+    proposal: Sequence[str] = (),
     labels: Sequence[str] = (),
     separator: str = "|",
     from_name: str | None = None,
     to_name: str = "text",
 ) -> None:
-    """Writes rows with a label each (its column's name, and labels or None), its confidence, and `more` columns.
+    """Writes rows, of whose columns `labels` hold labels.
 
-    `labels` names lists of labels among these. A file that ends in .json holds tasks for Label Studio, in which the
-    label is a prediction.
+    `proposal` names the columns with a proposed label (or None) and the confidence in it: predictions in a file
+    that ends in .json, which holds tasks for Label Studio.
     """
-    added = {} if label is None else {label[0]: label[1], "confidence": confidence}
-    added |= more or {}
     if out.suffix == ".json":
-        proposed = () if label is None else (label[1], confidence)
-        write_tasks(out, {**columns, **(more or {})}, *proposed, from_name=from_name or "choice", to_name=to_name)
+        shown = {name: values for name, values in columns.items() if name not in proposal}
+        proposed = [columns[name] for name in proposal]
+        write_tasks(out, shown, *proposed, from_name=from_name or "choice", to_name=to_name)
         return
     with writing(out, separator=separator) as writer:
-        every = {**columns, **added}
-        named = labels if label is None else [label[0], *labels]
-        writer.append_columns({**every, **{name: writer.label_column(every[name]) for name in named}})
+        named = [*proposal[:1], *labels]
+        writer.append_columns({**columns, **{name: writer.label_column(columns[name]) for name in named}})
 
 
 @contextmanager

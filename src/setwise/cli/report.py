@@ -140,8 +140,8 @@ def _of_model(
     from setwise.streams import model_inputs as saved  # Arrow is loaded for files
 
     model, X = loading.load(path, request.source)
-    by = request.by or saved.category_column(model)
-    options = _read_known(replace(request, by=by), model.classes_, options)
+    request = replace(request, by=request.by or saved.category_column(model))
+    options = _read_known(request, model.classes_, options)
     options["settings"] = {"model": path.name, "data": request.source.name}
     if image:
         options["images"] = X.reshape(len(X), *_shape(image, X.shape[1]))

@@ -132,23 +132,13 @@ class Clock:
         return f"{self.seconds:.1f} s"
 
 
-def show_claims(screen: Screen, model: Any, confidence_level: float) -> None:
-    """How it was conformalized, and the guarantee, one paragraph per category."""
-    found = claims(model, confidence_level)
-    asked, used = found["strategy"]["asked"], found["strategy"]["used"]
-    shown = asked if asked == used else f"{asked} → {used}"
-    screen.say(f"conformalized on {found['calibrated_on']:,} rows with strategy {shown}", "")
-    screen.show(found["guarantee"]["text"])
-
-
-def claims(model: Any, confidence_level: float) -> dict[str, Any]:
-    """The same as plain data."""
+def show_claims(screen: Screen, model: Any, confidence_level: float) -> dict[str, Any]:
+    """Shows how it was conformalized, and the guarantee; returns both as plain data."""
     parts, made = getattr(model, "calibration_", model).parts, model.guarantee(confidence_level)
-    return {
-        "calibrated_on": sum(part.evidence.n for part in parts),
-        "strategy": {"asked": parts[0].strategy.name, "used": made.strategy},
-        "guarantee": made.to_dict(),
-    }
+    n, asked, used = sum(part.evidence.n for part in parts), parts[0].strategy.name, made.strategy
+    screen.say(f"conformalized on {n:,} rows with strategy {asked if asked == used else f'{asked} → {used}'}", "")
+    screen.show(made)
+    return {"calibrated_on": n, "strategy": {"asked": asked, "used": used}, "guarantee": made.to_dict()}
 
 
 def _plain(value: Any) -> Any:

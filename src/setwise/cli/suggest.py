@@ -15,7 +15,6 @@ from setwise.cli import options as opt
 from setwise.findings import join_names
 
 if TYPE_CHECKING:
-    from setwise.decisions.verification import Suggestion
     from setwise.tables.rows import RowRequest
     from setwise.tables.tabular import Table
 
@@ -59,6 +58,7 @@ def suggest(
     """Draws rows at random for you to verify, and estimates how much smaller sets become with a model."""
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
     from setwise.decisions.verification import draw_to_verify
+    from setwise.report.label_pages import telling_columns
     from setwise.tables.rows import output_columns, read_rows
 
     screen = display.screen(out)
@@ -69,14 +69,16 @@ def suggest(
     if model is not None and bool(probabilities) == bool(file):
         raise ValueError("suggest: give a FILE of rows for a model, or --probabilities FILE for a calibration.")
     opt.one_of(candidates or labels, about.votes, "--candidates (a column)")
-    for target in filter(None, (out, pages.page)):
+    for target in (out, pages.page):
         opt.refuse_existing(target, force=force)
     source, labelled = about.files(probabilities or file or None), about.files(labels)
     with screen.working(f"reading {source or about.votes}"):
         candidates = candidates or (None if labels is None else "candidates")
         request = about.request(source, labelled, candidates=candidates, features=())
         if model is None:
-            _refuse_models(confidence_level, probabilities, loading.columns)
+            models = {"confidence": confidence_level, "probabilities": probabilities, "features": loading.columns}
+            if unused := [name for name, value in models.items() if value is not None]:
+                raise ValueError(f"--{unused[0]}: has no effect without a MODEL; leave it out.")
             rows = read_rows(request)
             drawn = draw_to_verify(len(rows), budget, verified=rows.truth, random_state=random_state)
             numbers, gain = {"chance": budget / len(rows)}, ""
@@ -90,44 +92,27 @@ def suggest(
     tasks = out.suffix == ".json"
     draws = [f"{i} of {budget} from {len(rows)} rows, seed {random_state}" for i in range(1, budget + 1)]
     marks: dict[str, Any] = {"drawn": [True] * len(drawn), "draw": draws}
-    more = {**marks, **({} if tasks else {answer: [""] * len(drawn)})}
     refuse_taken(taken, [answer, "drawn", "draw"])
     answers: Any = rows.answers
     paged = pages.write(taken, answers.classes.tolist(), source, about.key, separator=about.separator, marks=marks)
-    write_rows(out, taken, more=more, separator=about.separator, from_name=about.from_name)
+    written = {**taken, **marks} | ({} if tasks else {answer: [""] * len(drawn)})
+    write_rows(out, written, separator=about.separator, from_name=about.from_name)
     screen.say(
         f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {numbers['chance']:.3g}"
     )
-    screen.say(f"{gain}{_ORDER}{_LOOKS if gain else _MORE}", *_telling(out, taken, answers, about))
+    screen.say(f"{gain}{_ORDER}{_LOOKS if gain else _MORE}")
+    if told := telling_columns(taken, answers.classes.tolist(), key=about.key, separator=about.separator):
+        screen.say(
+            f"{out} has columns that tell labels: {join_names(told, _SHOWN)}. Hide them from those who verify."
+        )
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     filled = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     command = "triage" if model is None else "fit or conformalize"
-    unkeyed = model is None and about.key is None
-    option = f"--verified {filled}" + ("" if unkeyed else f" --key {about.key or 'COLUMN'}")
-    screen.say("", f"saved to {out}   then:  {todo}, and give {command}  {option}", *paged)
+    key = "" if model is None and about.key is None else f" --key {about.key or 'COLUMN'}"
+    screen.say("", f"saved to {out}   then:  {todo}, and give {command}  --verified {filled}{key}", *paged)
     screen.emit(
         {"rows": len(rows), "drawn": len(drawn), "seed": random_state, **numbers, "column": answer, "out": str(out)}
     )
-
-
-def _telling(out: Path, taken: dict[str, Any], answers: Any, about: opt.RowOptions) -> list[str]:
-    """A line that names columns which lead whoever verifies."""
-    from setwise.report.label_pages import telling_columns  # Arrow is loaded for files
-
-    told = telling_columns(taken, answers.classes.tolist(), key=about.key, separator=about.separator)
-    return (
-        [f"{out} has columns that tell labels: {join_names(told, _SHOWN)}. Hide them from those who verify."]
-        if told
-        else []
-    )
-
-
-def _refuse_models(confidence_level: float | None, probabilities: Path | None, features: list[str] | None) -> None:
-    """Refuses options that have no effect without a model."""
-    given = {"confidence": confidence_level, "probabilities": probabilities, "features": features}
-    unused = next((name for name, value in given.items() if value is not None), None)
-    if unused is not None:
-        raise ValueError(f"--{unused}: has no effect without a MODEL; leave it out.")
 
 
 def _of_model(
@@ -156,16 +141,8 @@ def _of_model(
             found = asked.suggest(X[kept], answered.answers, budget, **known)
         else:
             found = suggest_verification(asked, X[kept], answered.answers, budget, **known)
-    return rows, kept[found.rows], f"{found.gain}\n", _as_numbers(found, len(kept))
-
-
-def _as_numbers(found: Suggestion, n: int) -> dict[str, Any]:
-    """A suggestion for n rows as plain data."""
-    return {
-        "chance": len(found.rows) / (n - found.verified),
-        "verified": found.verified,
-        "confidence_level": found.confidence_level,
-        "size_now": found.size_now,
-        "size_then": found.size_then,
-        "curve": {str(count): size for count, size in found.curve.items()},
-    }
+    numbers: dict[str, Any] = {"chance": len(found.rows) / (len(kept) - found.verified)}
+    for name in ("verified", "confidence_level", "size_now", "size_then"):
+        numbers[name] = getattr(found, name)
+    numbers["curve"] = {str(count): size for count, size in found.curve.items()}
+    return rows, kept[found.rows], f"{found.gain}\n", numbers

@@ -66,19 +66,10 @@ def suspects(
             labels = LabelSets.from_labels(labels, request.classes)
         found = find(labels, rows.truth, rows.votes, max_false=max_false, random_state=random_state, **known)
     refuse_taken(names, ["proposed", "suspicion"])
-    more = {"proposed": found.proposed.tolist(), "suspicion": found.suspicion}
-    write_rows(out, take(columns, found.rows), more=more, labels=["proposed"], separator=about.separator)
+    written = take(columns, found.rows) | {"proposed": found.proposed.tolist(), "suspicion": found.suspicion}
+    write_rows(out, written, labels=["proposed"], separator=about.separator)
     screen.show(found)
     screen.say("", f"saved to {out} ({len(found):,} rows, the most suspect first)")
-    screen.emit(
-        {
-            "rows": len(rows),
-            "found": len(found),
-            "max_false": found.max_false,
-            "bound": found.bound,
-            "verified": found.verified,
-            "wrong": found.wrong,
-            "guarantee": found.guarantee.to_dict(),
-            "out": str(out),
-        }
-    )
+    numbers = {name: getattr(found, name) for name in ("max_false", "bound", "verified", "wrong")}
+    result = {"rows": len(rows), "found": len(found), **numbers, "guarantee": found.guarantee.to_dict()}
+    screen.emit(result | {"out": str(out)})

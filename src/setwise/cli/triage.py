@@ -103,7 +103,8 @@ def triage(
     display: opt.ScreenOptions,
 ) -> None:
     """Accepts labels so that few of them are wrong, and lists the other rows for review."""
-    from setwise.streams.batch_predictor import BatchPredictor  # Arrow is loaded for files
+    from setwise.cli.outputs import take  # Arrow is loaded for files
+    from setwise.streams.batch_predictor import BatchPredictor
 
     screen = display.screen(opt.STANDARD if opt.STANDARD in {out, review} else out)
     if out.resolve() == review.resolve():
@@ -130,7 +131,7 @@ def triage(
         with screen.working("deciding"):
             decided = _in_parts(predictor, request.source, out, review, answer or "label", asked, runs)
         counts = {"rows": len(decided), "checked": 0, "undecided": 0}
-        _say(screen, decided, out, review, counts, *_write_report(report, decided))
+        _say(screen, decided, out, review, counts, *_write_report(report, decided, {}))
         return
     with screen.working("deciding"):
         if model is None:
@@ -142,8 +143,11 @@ def triage(
             made = _of_model(model, request, asked, loading)
     if choose is not None:
         made = replace(made, found=made.found.choose(choose))
-    told = _write_page(made, pages, source, about.key, separator=about.separator)
-    told += _write_report(report, made.found, made)
+    rows, proposed, sure = made.reviewed
+    shown, marks = take(made.columns, rows), {"drawn": [False] * len(rows)}  # which were not drawn at random
+    proposals: dict[str, Any] = {"proposed": proposed, "confidence": sure, "separator": about.separator}
+    told = pages.write(shown, made.classes, source, about.key, **proposals, marks=marks)
+    told += _write_report(report, made.found, shown, proposed, sure)
     written = {"separator": about.separator, "from_name": about.from_name, "to_name": to_name}
     _write(made, out, review, answer or "label", written)
     told += made.remarks(review)
@@ -164,7 +168,7 @@ def _are_folders(
         raise ValueError("--engine: others than local write folders; name folders with --out and --review.")
     if folders and (pages[0] or choose) is not None:
         raise ValueError("--page, --choose: are for the rows of files; name files with --out and --review.")
-    for target in filter(None, pages if folders else (out, review, *pages)):
+    for target in pages if folders else (out, review, *pages):
         opt.refuse_existing(target, force=runs.force)
     return folders
 
@@ -224,7 +228,7 @@ def _in_parts(
     writer = TriageWriter(digest_of(everything, source), column, asked.pop("separator"))
     asked |= {"writer": writer, "resume": runs.resume}
     with open_folders({out: parts, review: others}, writer.question, force=runs.force, resume=runs.resume):
-        return triage_parts(predictor, parts, others, names, runs.workers(predictor.wanted_device), **asked)[0]
+        return triage_parts(predictor, parts, others, names, runs.workers(predictor.wanted_device), **asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,14 +251,9 @@ class _Decided:
         return max(map(len, self.columns.values()), default=0)
 
     @property
-    def rows(self) -> Ints:
-        """The position in the columns of each entry of what was decided."""
-        return self.found.rows
-
-    @property
     def settled(self) -> Ints:
         """The entries of what was decided whose label somebody looked up before."""
-        return np.flatnonzero(np.isin(self.rows, self.checked))
+        return np.flatnonzero(np.isin(self.found.rows, self.checked))
 
     @property
     def kept(self) -> Ints:
@@ -264,7 +263,7 @@ class _Decided:
     @property
     def undecided(self) -> Ints:
         """Rows that are neither decided nor checked."""
-        settled = np.concatenate([self.rows[self.kept], self.checked])
+        settled = np.concatenate([self.found.rows[self.kept], self.checked])
         left = np.setdiff1d(np.arange(self.n), settled)
         if len(settled) + len(left) != self.n:
             raise RuntimeError(f"{len(settled):,} + {len(left):,} rows of {self.n:,} are accounted for")
@@ -284,12 +283,6 @@ class _Decided:
         return said
 
     @property
-    def accepted(self) -> Ints:
-        """The entries that are accepted, in the order of the rows."""
-        entries = self.kept[self.found.accepted[self.kept]]
-        return entries[np.argsort(self.rows[entries])]
-
-    @property
     def reviewed(self) -> tuple[Ints, list[Any], list[float | None]]:
         """The rows to review, those to look at first on top and undecided ones last; labels and confidences."""
         found, left = self.found, self.undecided
@@ -298,7 +291,7 @@ class _Decided:
         order = order[np.isin(order, self.kept)]
         none = [None] * len(left)
         proposed = [*found.labels[order].tolist(), *none]
-        return np.concatenate([self.rows[order], left]), proposed, [*found.confidence[order].tolist(), *none]
+        return np.concatenate([self.found.rows[order], left]), proposed, [*found.confidence[order].tolist(), *none]
 
 
 def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities: bool) -> _Decided:
@@ -406,25 +399,13 @@ def _verified_numbers(calibration: Any) -> Ints:
     return rows if evidence.position is None else evidence.position[rows]
 
 
-def _write_page(made: _Decided, pages: opt.PageOptions, *named: Any, separator: str) -> list[str]:
-    """The rows to review as a page, with the proposed labels, where one is wanted."""
-    from setwise.cli.outputs import take  # Arrow is loaded for files
-
-    rows, proposed, sure = made.reviewed
-    proposals: dict[str, Any] = {"proposed": proposed, "confidence": sure, "separator": separator}
-    proposals["marks"] = {"drawn": [False] * len(rows)}  # by what the triage found, and not at random
-    return pages.write(take(made.columns, rows), made.classes, *named, **proposals)
-
-
-def _write_report(path: Path | None, found: Triage, made: _Decided | None = None) -> list[str]:
+def _write_report(path: Path | None, found: Triage, *review: Any) -> list[str]:
     """The page on a triage where one is wanted, with the rows to review where they are at hand."""
-    from setwise.cli.outputs import take  # Arrow is loaded for files
-    from setwise.report.triage_page import write_triage_page
+    from setwise.report.triage_page import write_triage_page  # Arrow is loaded for files
 
     if path is None:
         return []
-    rows, proposed, sure = (np.arange(0), [], []) if made is None else made.reviewed
-    write_triage_page(path, found, take({} if made is None else made.columns, rows), proposed, sure)
+    write_triage_page(path, found, *review)
     return [f"saved to {path}, a page on this decision"]
 
 
@@ -434,17 +415,20 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
     from setwise.tables.set_files import sets_format
 
     refuse_taken(made.columns, [column, "confidence", "proposed", "rank", "drawn"])
-    found, yes = made.found, made.accepted
-    accepted: dict[str, Any] = {"label": (column, found.labels[yes]), "confidence": found.confidence[yes]}
+    found, kept = made.found, made.kept
+    yes = kept[found.accepted[kept]]
+    yes = yes[np.argsort(found.rows[yes])]
+    accepted = take(made.columns, found.rows[yes])
+    accepted |= {column: found.labels[yes], "confidence": found.confidence[yes]}
     rows, proposed, sure = made.reviewed
-    others: dict[str, Any] = {"label": ("proposed", proposed), "confidence": sure}
-    others["more"] = {"rank": np.arange(1, len(rows) + 1), "drawn": [False] * len(rows)}
-    others["more"] |= {} if review.suffix == ".json" else {column: [""] * len(rows)}
+    others = take(made.columns, rows) | {"proposed": proposed, "confidence": sure}
+    others |= {"rank": np.arange(1, len(rows) + 1), "drawn": [False] * len(rows)}
+    others |= {} if review.suffix == ".json" else {column: [""] * len(rows)}
     files = [path for path in (out, review) if path != opt.STANDARD]
     for path in files:
         if path.suffix != ".json":  # tasks
             sets_format(path)
     with replacing_together(*files) as beside:
         place_of = {opt.STANDARD: opt.STANDARD, **dict(zip(files, beside, strict=True))}
-        write_rows(place_of[out], take(made.columns, made.rows[yes]), **accepted, **options)
-        write_rows(place_of[review], take(made.columns, rows), **others, **options)
+        write_rows(place_of[out], accepted, proposal=(column, "confidence"), **options)
+        write_rows(place_of[review], others, proposal=("proposed", "confidence"), **options)

@@ -119,7 +119,9 @@ def load(name: str, *, verify: bool = True, progress: bool = True) -> Benchmark:
     entry = _entry(name)
     paths = [_obtain(file, progress=progress) for file in entry.files]
     contents = [_content(file, place, verify=verify) for file, place in zip(entry.files, paths, strict=True)]
-    X, candidates, y, split = (_load_idx if len(paths) > 1 else _load_mat)(paths, contents)
+    X, candidates, y, split = (
+        _load_idx(paths, contents) if len(paths) > 1 else (*read_mat(contents[0], paths[0]), None)
+    )
     names = entry.class_names if candidates is None else tuple(map(str, range(candidates.n_classes)))
     if verify and (*X.shape, len(names)) != (entry.rows, entry.features, entry.classes):
         raise DataError(
@@ -159,10 +161,7 @@ def _content(file: RemoteFile, place: Path, *, verify: bool) -> bytes:
     return content
 
 
-_Loaded = tuple[Array, LabelSets | None, Ints, Mapping[str, Ints] | None]
-
-
-def _load_idx(paths: list[Path], contents: list[bytes]) -> _Loaded:
+def _load_idx(paths: list[Path], contents: list[bytes]) -> tuple[Array, None, Ints, Mapping[str, Ints]]:
     (train_X, train_y, test_X, test_y) = map(read_idx, contents, paths)
     for images, labels, place in ((train_X, train_y, paths[1]), (test_X, test_y, paths[3])):
         if labels.ndim != 1 or len(images) != len(labels):
@@ -171,7 +170,3 @@ def _load_idx(paths: list[Path], contents: list[bytes]) -> _Loaded:
     y = np.concatenate([train_y, test_y]).astype(np.intp)
     train, test = np.split(np.arange(len(y)), [len(train_y)])
     return frozen(X), None, frozen(y), {"train": frozen(train), "test": frozen(test)}
-
-
-def _load_mat(paths: list[Path], contents: list[bytes]) -> _Loaded:
-    return *read_mat(contents[0], paths[0]), None

@@ -53,12 +53,9 @@ def read_mat(content: bytes, place: Path) -> tuple[Array, LabelSets, Ints]:
         mask, true = mask.T, true.T
     fits = all(matrix.ndim == 2 and matrix.dtype.kind in "biuf" for matrix in (X, mask, true))
     fits = fits and len(X) == len(mask) and mask.shape == true.shape
-    if not fits or not np.isin(mask, (0, 1)).all() or not _holds_one_each(true):
+    fits = fits and all(np.isin(matrix, (0, 1)).all() for matrix in (mask, true))
+    if not fits or not (true.sum(axis=1) == 1).all():
         shapes = ", ".join(f"{name} {matrix.shape}" for name, matrix in zip(names, stored, strict=True))
         expected = "numbers, 0 or 1 for each candidate, and 1 for the one true label of each row"
         raise DataError(f"{place}: its matrices ({shapes}) do not hold {expected}.")
     return frozen(X), LabelSets.from_mask_view(mask, None), frozen(true.argmax(axis=1))
-
-
-def _holds_one_each(true: Array) -> bool:
-    return bool(((true == 1).sum(axis=1) == 1).all() and np.isin(true, (0, 1)).all())

@@ -16,10 +16,10 @@ class Entry:
     features: int
     classes: int
     average_size: float | None
-    class_names: tuple[str, ...]
     citation: str
     licence: str
     home: str | None
+    class_names: tuple[str, ...] = ()
 
 
 _IDX_FILES = (
@@ -37,7 +37,7 @@ def _images(
     files = tuple(
         RemoteFile(name, file, home + file, sha256) for file, sha256 in zip(_IDX_FILES, checksums, strict=True)
     )
-    return Entry(files, 70_000, 784, 10, None, class_names, citation, licence, home)
+    return Entry(files, 70_000, 784, 10, None, citation, licence, home, class_names)
 
 
 def _partial(
@@ -52,9 +52,8 @@ def _partial(
 ) -> Entry:
     url = _PLL_HOME + archive if archive else None
     rows, features, classes = shape
-    names = tuple(map(str, range(classes)))
     found = RemoteFile("pll", file, url, sha256, others)
-    return Entry((found,), rows, features, classes, average_size, names, citation, "academic use only", url)
+    return Entry((found,), rows, features, classes, average_size, citation, "academic use only", url)
 
 
 REGISTRY: dict[str, Entry] = {

@@ -150,14 +150,13 @@ class ClassConditional:
         matrix = np.asarray(self.matrix, dtype=np.float64)
         if matrix.shape != (n_classes, n_classes):
             raise ValueError(f"matrix: shape {matrix.shape}, but there are {n_classes} classes.")
-        if not ((matrix >= 0) & (matrix <= 1)).all():
-            row = int(np.flatnonzero(~((matrix >= 0) & (matrix <= 1)).all(axis=1))[0])
-            raise ValueError(f"matrix: row {row} has entries outside [0, 1]; they are inclusion probabilities.")
-        if not (np.diag(matrix) == 1).all():
-            row = int(np.flatnonzero(np.diag(matrix) != 1)[0])
-            raise ValueError(
-                f"matrix: the diagonal of row {row} is not 1; say with miss_rate how often truth is absent."
-            )
+        outside, missed = ~((matrix >= 0) & (matrix <= 1)).all(axis=1), np.diag(matrix) != 1
+        if outside.any():
+            problem = f"matrix: row {outside.argmax()} has entries outside [0, 1]"
+            raise ValueError(f"{problem}; they are inclusion probabilities.")
+        if missed.any():
+            problem = f"matrix: the diagonal of row {missed.argmax()} is not 1"
+            raise ValueError(f"{problem}; say with miss_rate how often truth is absent.")
         wrong = matrix - np.eye(n_classes)
         shape = np.broadcast_to(np.float64(0), (len(y), n_classes))
         return _draw(shape, lambda block: wrong[y[block]], rng)
@@ -207,7 +206,7 @@ def _as_labels(y: ArrayLike, n_classes: int | None) -> tuple[Ints, int]:
         raise ValueError(f"n_classes: {k}; contamination needs a wrong label to add.")
     outside = (labels < 0) | (labels >= k)
     if outside.any():
-        row = int(np.flatnonzero(outside)[0])
+        row = outside.argmax()
         raise ValueError(f"y: row {row} is {labels[row]}, outside 0..{k - 1}.")
     return labels.astype(np.int64, copy=False), k
 

@@ -33,11 +33,6 @@ class Scored:
     weight: Floats | None = None
     row_ids: Array | None = None
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and classes."""
-        return self.matrix.shape
-
     def entries(self, rows: Array) -> Ints:
         """How many thresholds lie below each label's score."""
         cal = self.calibration
@@ -74,39 +69,29 @@ class Scored:
 class Valued:
     """P-values, wherever they come from: a label is in the set at level 1−ε if and only if its own exceeds ε."""
 
-    values: Floats
+    matrix: Floats
     levels: list[Fraction]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and classes."""
-        return self.values.shape
 
     def entries(self, rows: Array) -> Ints:
         """How many levels leave an ε that is not exceeded."""
         errors = np.array([-float(1 - level) for level in self.levels])
-        return np.searchsorted(errors, -self.values[rows], side="right")
+        return np.searchsorted(errors, -self.matrix[rows], side="right")
 
     def p_values(self, rows: Array) -> Floats:
         """They are given."""
-        return self.values[rows]
+        return self.matrix[rows]
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
     """Sets of one level that somebody made."""
 
-    mask: Bools
+    matrix: Bools
     levels: list[Fraction]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and classes."""
-        return self.mask.shape
 
     def entries(self, rows: Array) -> Ints:
         """Zero inside the set, one outside."""
-        return (~self.mask[rows]).astype(np.intp)
+        return (~self.matrix[rows]).astype(np.intp)
 
     def p_values(self, rows: Array) -> None:
         """Sets alone do not tell."""
@@ -153,7 +138,7 @@ def grid(confidence_level: float) -> list[Fraction]:
 
 def sweep(source: EntrySource, codes: Ints | None, group: Ints | None = None) -> Sweep:
     """Goes once over all rows, in blocks; `codes` are the positions of the true labels."""
-    (n, k), n_levels = source.shape, len(source.levels)
+    (n, k), n_levels = source.matrix.shape, len(source.levels)
     sizes = np.empty((n, n_levels), dtype=np.int32)
     truth = None if codes is None else np.full(n, -1, dtype=np.intp)
 

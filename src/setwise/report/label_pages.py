@@ -41,41 +41,21 @@ def write_label_page(
     confidence: Sequence[float | None] | None = None,
     marks: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[str]:
-    """Writes a page that shows one row at a time, and that downloads the labels as a table with the key.
+    """Writes a page that shows one row at a time, and that downloads the labels as a table with the `key`.
 
-    Parameters
-    ----------
-    path
-        The file to write.
-    columns, key
-        The rows, by column, and the column that identifies them.
-    classes
-        The labels to choose from.
-    show, separator
-        The columns to show. By default all; for verification those that hold no labels, nor lists of them.
-    folder
-        A cell that names a picture in this folder shows the picture.
-    proposed, confidence
-        The proposed label of each row (None for none) and its confidence: the page is for review. Without them it
-        is for verification.
-    marks
-        Columns that the downloaded table has as well, such as how each row was drawn.
+    It shows the columns `show` and returns them; by default all, for verification those that hold no labels, nor
+    lists of them. A cell that names a picture in the `folder` shows the picture. With the `proposed` label of each
+    row (None for none) and the `confidence` in it the page is for review, without them for verification. The
+    downloaded table also has the columns `marks`, such as how each row was drawn.
 
-    Returns
-    -------
-    The columns that it shows.
-
-    Examples
-    --------
     >>> import tempfile
     >>> rows = {"id": ["a7", "b2"], "text": ["ki-ki-ki", "hu-hu"]}
     >>> write_label_page(tempfile.mkdtemp() + "/verify.html", rows, ["owl", "wren"], key="id")
     ['text']
     """
     table = pa.table(dict(columns))
-    strange = next((name for name in (key, *(show or ())) if name not in table.column_names), None)
-    if strange is not None:
-        raise absent_column(strange, table.column_names, "the page")
+    if strange := [name for name in (key, *(show or ())) if name not in table.column_names]:
+        raise absent_column(strange[0], table.column_names, "the page")
     names = [_text(value) for value in table[key].to_pylist()]
     if "" in names or len(set(names)) < len(names):
         raise DataError(f"the column {key!r} does not identify rows: a value is missing or occurs twice")
@@ -119,8 +99,6 @@ def telling_columns(
 
     Half of the different values, however they are capitalised, are labels or lists of these.
 
-    Examples
-    --------
     >>> rows = {"id": [1, 2], "said": ["Owl|wren", "none"], "p_owl": [0.2, 0.9], "text": ["an owl", ""]}
     >>> telling_columns(rows, ["owl", "wren"], key="id")
     ['said', 'p_owl']

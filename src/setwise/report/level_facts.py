@@ -13,7 +13,7 @@ from setwise._arrays import Ints
 from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
 from setwise.report.label_entry_levels import DELTA, Sweep
-from setwise.report.verdict import guarantees, independent_examples, is_vague, judge, promise_of
+from setwise.report.verdict import guarantees, independent_examples, judge, promise_of
 
 GuaranteeAt = Callable[[Any], Guarantee]
 """A level in, its guarantee out."""
@@ -29,29 +29,23 @@ def level_facts(
     hits, known = sweep.hits()
     truth = np.empty(0, np.intp) if sweep.truth is None else sweep.truth
     rows, (starts, _) = np.flatnonzero(truth >= 0), size_bins(sweep.n_classes)
+    examples = None if calibration is None else independent_examples(calibration)
     facts = []
     for i, level in enumerate(sweep.levels):
         sizes = sweep.sizes[:, i]
         bracket = None if calibration is None else _bracket(calibration, level)
         promise = promise_of([] if guarantee_at is None else guarantees(guarantee_at(level)))
-        examples = None if calibration is None else independent_examples(calibration)
         interval = sweep.interval(rows, truth[rows] <= i) if known else None
-        verdict = judge(
-            promise,
-            int(hits[i]),
-            known,
-            sets=len(sizes),
-            calibrated_on=examples,
-            bracket=bracket,
-            interval=interval,
-        )
-        vague = is_vague(float(sizes.mean()), sweep.n_classes)
+        beside: dict[str, Any] = {"calibrated_on": examples, "bracket": bracket, "interval": interval}
+        verdict = judge(promise, int(hits[i]), known, sets=len(sizes), **beside)
+        mean = float(sizes.mean())
+        vague = sweep.n_classes > 2 and mean > sweep.n_classes / 2  # sets are too large to say much
         marked = [name for name, holds in (("conditional", promise.conditions), ("vague", vague)) if holds]
         fact = {
             "level": float(level),
-            "text": level_text(level),
-            "mean": float(sizes.mean()),
-            "mean_size": f"{sizes.mean():.2f}",
+            "text": f"{float(level):.2f}" if (level * 100).denominator == 1 else f"{float(level):.12g}",
+            "mean": mean,
+            "mean_size": f"{mean:.2f}",
             "single": f"{(sizes == 1).mean():.1%}",
             "empty": f"{(sizes == 0).mean():.1%}",
             "promise": promise.text,
@@ -116,15 +110,6 @@ def histogram(sizes: Ints, starts: Ints) -> list[int]:
         np.searchsorted(starts, sizes, side="right") - 1, minlength=len(starts)
     ).tolist()
     return counts
-
-
-def level_text(level: Fraction) -> str:
-    """A level with at least two decimals.
-
-    >>> level_text(Fraction(9, 10)), level_text(Fraction(199, 200))
-    ('0.90', '0.995')
-    """
-    return f"{float(level):.2f}" if (level * 100).denominator == 1 else f"{float(level):.12g}"
 
 
 def tidy(value: float) -> float | None:

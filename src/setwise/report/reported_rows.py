@@ -65,7 +65,7 @@ class Rows:
             sets = as_candidates(candidates, len(vocabulary), vocabulary.classes)
         for name in ("images", "row_ids", "ids"):
             if known.get(name) is not None:
-                known[name] = _array(known[name])
+                known[name] = np.asarray(known[name])
         for name, value in {"y": truth, "candidates": sets, **known}.items():
             if value is not None:
                 check_length(name, value.shape[0], n, "rows of the report")
@@ -87,8 +87,3 @@ class Rows:
         held: dict[str, Any] = {name: getattr(self, name) for name in parts}
         kept = {name: None if value is None else value[taken] for name, value in held.items()}
         return Rows(self.total, taken, self.vocabulary, **kept)
-
-
-def _array(values: Any) -> Any:
-    """Rows that can be chosen by position, from a frame too."""
-    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)

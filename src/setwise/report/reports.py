@@ -34,7 +34,7 @@ from setwise.report.ambiguity import candidate_facts
 from setwise.report.annotator_section import annotator_facts
 from setwise.report.examples import example_facts
 from setwise.report.html_pages import fill_page, read_part
-from setwise.report.label_entry_levels import EntrySource, Given, Scored, Sweep, Valued, grid, sweep
+from setwise.report.label_entry_levels import EntrySource, Given, Scored, Valued, grid, sweep
 from setwise.report.level_facts import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
 from setwise.report.subgroups import class_intervals, subgroup_facts
@@ -121,18 +121,9 @@ def build_report(
     if (sample_weight is None) != (calibration.evidence.weight is None):
         needs = "with" if sample_weight is None else "without"
         raise ValueError(f"sample_weight: calibrated {needs} weights, so the rows of the report are too.")
-    rows = Rows.read(
-        len(matrix),
-        calibration.vocabulary,
-        y=y,
-        candidates=candidates,
-        images=images,
-        by=by,
-        groups=groups_of_new_rows(groups, len(matrix), calibrated=grouped),
-        weight=weights(sample_weight, len(matrix)),
-        row_ids=row_ids,
-        ids=ids,
-    )
+    known = {"y": y, "candidates": candidates, "by": by, "images": images, "row_ids": row_ids, "ids": ids}
+    known["groups"] = groups_of_new_rows(groups, len(matrix), calibrated=grouped)
+    rows = Rows.read(len(matrix), calibration.vocabulary, weight=weights(sample_weight, len(matrix)), **known)
     plain = calibration.conformity_score.domain == "simplex"
     people = _people(candidates, votes, rows, matrix if plain else None)
     if comparison == "auto":
@@ -145,19 +136,10 @@ def build_report(
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
     source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
-    return _write(
-        path,
-        title,
-        source,
-        sweep(source, rows.codes, rows.group),
-        rows if rows.by is not None else replace(rows, by=category),
-        level,
-        guarantee_at=calibration.guarantee,
-        calibration=calibration,
-        people=people,
-        comparison=comparison,
-        settings=settings or {},
-    )
+    rows = rows if rows.by is not None else replace(rows, by=category)
+    beside: dict[str, Any] = {"people": people, "comparison": comparison, "settings": settings or {}}
+    beside |= {"guarantee_at": calibration.guarantee, "calibration": calibration}
+    return _write(path, title, source, rows, level, **beside)
 
 
 def report_sets(
@@ -196,16 +178,8 @@ def report_sets(
     """
     stated = confidence_level is not None or p_values is not None
     level = as_level(0.9 if confidence_level is None else confidence_level)
-    rows = Rows.read(
-        len(sets),
-        sets.vocabulary,
-        y=y,
-        candidates=candidates,
-        by=by,
-        groups=groups,
-        images=images,
-        ids=ids,
-    )
+    known = {"y": y, "candidates": candidates, "by": by, "groups": groups, "images": images, "ids": ids}
+    rows = Rows.read(len(sets), sets.vocabulary, **known)
     people = _people(candidates, votes, rows, None)
     rows = rows.sample(MOST_LABELS // max(sets.n_classes, 1))
     if p_values is None:
@@ -214,19 +188,8 @@ def report_sets(
         values = as_probabilities(p_values, "unit", sets.n_classes, name="p_values")
         check_length("p_values", len(values), len(sets), "sets")
         source = Valued(values[rows.numbers], grid(float(level)))
-    return _write(
-        path,
-        title,
-        source,
-        sweep(source, rows.codes, rows.group),
-        rows,
-        level,
-        guarantee_at=guarantee,
-        stated=stated,
-        people=people,
-        comparison=comparison,
-        settings=settings or {},
-    )
+    beside: dict[str, Any] = {"people": people, "comparison": comparison, "settings": settings or {}}
+    return _write(path, title, source, rows, level, guarantee_at=guarantee, stated=stated, **beside)
 
 
 def report_model(
@@ -293,7 +256,6 @@ def _write(
     path: str | os.PathLike[str],
     title: str,
     source: EntrySource,
-    swept: Sweep,
     rows: Rows,
     level: Fraction,
     *,
@@ -305,6 +267,7 @@ def _write(
     people: dict[str, Any] | None = None,
 ) -> Path:
     """Puts the parts of the page together and writes the file, which appears whole or not at all."""
+    swept = sweep(source, rows.codes, rows.group)
     classes, at = rows.vocabulary.classes, swept.levels.index(level)
     guarantee = None if guarantee_at is None else guarantee_at(level)
     promise = promise_of([] if guarantee is None else guarantees(guarantee))

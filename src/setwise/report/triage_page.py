@@ -29,18 +29,9 @@ def write_triage_page(
 ) -> Path:
     """Writes a page on a triage: three sentences, the curve, the guarantee, and the rows to look at first.
 
-    Parameters
-    ----------
-    path
-        The file to write.
-    triage
-        What was decided.
-    columns, proposed, confidence
-        The rows to review, those to look at first on top, with the proposed labels (None for none); the page lists
-        the first of them, and the first columns.
+    `columns` are those of the rows to review, those to look at first on top, with the `proposed` labels (None for
+    none) and the `confidence` in them; the page lists the first rows and columns.
 
-    Examples
-    --------
     >>> import numpy as np, setwise, tempfile
     >>> votes = setwise.Votes.from_lists([["a", "a", "b"], ["b", "b", "b"]] * 200)
     >>> verified = np.array(["a", "b"] * 50 + [None] * 300, dtype=object)

@@ -133,15 +133,6 @@ def _nothing(promise: Promise) -> str:
     return f"Nothing is guaranteed about {promise.about}" if promise.stated else "No guarantee came with these sets"
 
 
-def is_vague(mean_size: float, n_classes: int) -> bool:
-    """Whether sets are too large to say much.
-
-    >>> is_vague(9.5, 10), is_vague(1.2, 10)
-    (True, False)
-    """
-    return n_classes > 2 and mean_size > n_classes / 2
-
-
 def guarantees(made: Guarantee) -> list[Guarantee]:
     """A guarantee, or those of all categories, the weakest first."""
     return sorted(made.parts, key=lambda each: (each.promised or 0.0, each.n))

@@ -17,7 +17,7 @@ from setwise._arrays import Floats
 from setwise._lazy import lazy
 from setwise.conformal.calibration import Calibration
 from setwise.drift.comparison import RowTally
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.evidence.row_digests import proposal_digests, row_digests
 from setwise.findings import Finding
 from setwise.labels.label_sets import LabelSets
@@ -172,15 +172,19 @@ class BatchPredictor:
         return calibration
 
     def check_categories(self) -> None:
-        """Refuses rows without the column of categories that sets need; proposals need none."""
-        saved.check_categories(self.calibration, self._by, self.model)
+        """Refuses rows without the column of categories that sets need, or with one that they do not need."""
+        needed = "by" in self.calibration.parts[0].reader.requirements
+        if needed and self._by is None:
+            problem = f"{self.model}: was calibrated by category, and the column of categories is not named"
+            raise InputError(problem, Remedy("by", None, "to name it"))
+        if self._by is not None and not needed:
+            problem = f"{self.model}: was not calibrated by a column of categories"
+            raise InputError(problem, "leave it out", "give it when you fit or conformalize")
 
     def row_tally(self) -> RowTally:
         """An empty count of new rows, to compare them with the calibration rows."""
-        if self.probabilities:
-            return RowTally(self.calibration)
-        found: RowTally = self.instance.row_tally()
-        return found
+        tally: RowTally = RowTally(self.calibration) if self.probabilities else self.instance.row_tally()
+        return tally
 
     def find_used(self, digests: list[Any]) -> Finding | None:
         """Whether rows, batch by batch by their digests, were learned from or calibrated on."""
@@ -221,16 +225,10 @@ class BatchPredictor:
         """What answers depend on, as plain data: the model by its content, the level, and what is written."""
         if not self._by_path:
             raise InputError("model: an object in memory has no content to compare", "save it, and name its path")
-        return {
-            "model": saved.content_digest(self.model),
-            "confidence_level": self.confidence_level,
-            "probabilities": self.probabilities,
-            "by": self._by,
-            "p_values": self.p_values,
-            "columns": self.columns,
-            "column": self.column,
-            "nodes": None if self.tree is None else [self.tree, self.at_most],
-        }
+        names = ("confidence_level", "probabilities", "p_values", "columns", "column")
+        nodes = None if self.tree is None else [self.tree, self.at_most]
+        described = {"model": saved.content_digest(self.model), "by": self._by, "nodes": nodes}
+        return described | {name: getattr(self, name) for name in names}
 
     @property
     def _by_path(self) -> bool:
@@ -250,7 +248,6 @@ class BatchPredictor:
         return saved.load_asked_model(self.model, self.device, self.trusted)
 
     def _categories(self, carried: dict[str, Any], where: str, first_row: int) -> dict[str, Any]:
-        """The categories of some rows."""
         self.check_categories()
         if self._by is None:
             return {}

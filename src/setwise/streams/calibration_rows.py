@@ -241,13 +241,8 @@ class CalibrationRows:
         if len(checked):
             given["verified"] = np.full(len(rows), None, dtype=object)
             given["verified"][checked] = rows.answers.classes[rows.verified[checked]]
-        made = conformalize(
-            rows.matrix,
-            rows.answers,
-            strategy,
-            conformity_score,
-            **({"random_state": self._seed} | given | declared),
-        )
+        given = {"random_state": self._seed} | given | declared
+        made = conformalize(rows.matrix, rows.answers, strategy, conformity_score, **given)
         _ = made.evidence.predicted  # found now: the calibration keeps none of these rows
         if not self._sampled:
             return made
@@ -279,8 +274,7 @@ class CalibrationRows:
     @property
     def _sampled(self) -> bool:
         """Whether rows were thrown away."""
-        self._trim()
-        return sum(map(len, self._parts)) < self.seen
+        return len(self) < self.seen
 
     def _hold(self, rows: Sequence[_Rows], seen: int) -> None:
         """Adds rows, and throws those away whose keys are too large, once they are many."""
@@ -288,8 +282,10 @@ class CalibrationRows:
             rows = [part.upto(self._highest) for part in rows]
         held = self._open + sum(part.open for part in rows)
         parts = [*self._parts, *rows]
-        if parts and held > self._limit(parts[0]):
-            self._check_samplable(parts[0])
+        torn = [name for name in _TORN if parts and name in parts[0].facts]
+        if torn and held > (limit := self._limit(parts[0])):  # what no sample of rows can stand for
+            problem = f"{torn[0]}: more rows than fit into memory_limit ({limit:,}), and {_TORN[torn[0]]}"
+            raise InputError(problem, Remedy("memory_limit", None, "to hold all rows"))
         self._parts, self._open, self.seen = parts, held, seen
         if parts and held > _SLACK * self._limit(parts[0]):
             self._trim()
@@ -302,13 +298,6 @@ class CalibrationRows:
         self._highest = np.partition(keys, limit - 1)[limit - 1]
         rows = _Rows.concatenate([part.upto(self._highest) for part in self._parts])
         self._parts, self._open = [rows], rows.open
-
-    def _check_samplable(self, rows: _Rows) -> None:
-        """Refuses what no sample of rows can stand for."""
-        for name, reason in _TORN.items():
-            if name in rows.facts:
-                problem = f"{name}: more rows than fit into memory_limit ({self._limit(rows):,}), and {reason}"
-                raise InputError(problem, Remedy("memory_limit", None, "to hold all rows"))
 
     def _check_seeds(self, other: CalibrationRows) -> None:
         """Keys of both must come from one hash, or from different draws."""

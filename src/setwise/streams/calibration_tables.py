@@ -41,7 +41,7 @@ class ProbabilityTable:
     first_file: int = 0
     """The number of the first file, by which rows are known wherever they are read."""
     known: Mapping[str, Any] | None = None
-    """Candidates or votes, by and verified of all rows; None where these stand in the files."""
+    """Candidates or votes of all rows, and by and verified if there are any; None where these are in the files."""
 
     @classmethod
     def of(cls, files: TableFiles, others: set[str]) -> ProbabilityTable:
@@ -76,7 +76,7 @@ class ProbabilityTable:
             one = replace(self, files=replace(self.files, paths=(path,)), first_file=number)
             if self.known is not None:
                 rows = slice(first, first + one.count())
-                known = {name: value[rows] for name, value in self.known.items() if value is not None}
+                known = {name: value[rows] for name, value in self.known.items()}
                 one, first = replace(one, known=known), rows.stop
             yield one
 
@@ -97,12 +97,14 @@ class ProbabilityTable:
             part = slice(first, first + len(table))
             first = part.stop
             if self.known is not None:
-                given = {name: value[part] for name, value in self.known.items() if value is not None}
+                given = {name: value[part] for name, value in self.known.items()}
             else:
-                given = {"candidates": table.candidates, "verified": table.truth}
-                if by:
-                    given["by"] = categories_of(table.carried[by], by, table.source, table.first_row)
-            self._add(rows, table, {name: value for name, value in given.items() if value is not None}, ids)
+                category = categories_of(table.carried[by], by, table.source, table.first_row) if by else None
+                given = {"candidates": table.candidates, "verified": table.truth, "by": category}
+            as_probabilities(table.X, rows.domain, name=table.source, first_row=table.first_row)
+            self._check_verified(given.get("verified"), table)
+            with reading_from(table.source):
+                rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
 
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
         """Batches of rows, and the numbers by which rows are known wherever they are read."""
@@ -114,18 +116,13 @@ class ProbabilityTable:
                     doubt_features(replace(table, candidates=None))
                 yield table, np.arange(first, first + len(table)) + numbers[where] * _PART
 
-    def _add(self, rows: CalibrationRows, table: Table, given: dict[str, Any], ids: Ints) -> None:
-        """Adds rows; an error names the file and the row."""
-        as_probabilities(table.X, rows.domain, name=table.source, first_row=table.first_row)
-        if given.get("verified") is not None:
-            known = Vocabulary.declare(self.classes).encode(given["verified"])
-            if (known == UNKNOWN).any():
-                row = int(np.flatnonzero(known == UNKNOWN)[0])
-                held = f"the verified label of row {table.first_row + row} is {given['verified'].tolist()[row]!r}"
-                ways = "correct the label", Remedy("truth", "all", "if a cell may hold several right labels")
-                raise DataError(f"{table.source}: {held}, which is not among the classes", *ways)
-        with reading_from(table.source):
-            rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
+    def _check_verified(self, verified: Any, table: Table) -> None:
+        strange = verified is not None and Vocabulary.declare(self.classes).encode(verified) == UNKNOWN
+        if np.any(strange):
+            row = int(np.argmax(strange))
+            held = f"the verified label of row {table.first_row + row} is {verified.tolist()[row]!r}"
+            ways = "correct the label", Remedy("truth", "all", "if a cell may hold several right labels")
+            raise DataError(f"{table.source}: {held}, which is not among the classes", *ways)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +155,7 @@ def read_calibration_rows(
     engine: Engine = run_local,
 ) -> CalibrationRows:
     """The rows of a table beside those there are: the same ones, and the same sample, whatever the engine."""
+    known = None if known is None else {name: value for name, value in known.items() if value is not None}
     layout, table = layout or Layout(), replace(table, known=known)
     if engine is run_local:  # one batch after the other into the same rows, which takes the least memory
         table.add_to(rows, layout, by)

@@ -24,9 +24,6 @@ from setwise.tables.tabular import Layout, interpret
 
 ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
 
-Batch = tuple[Any, dict[str, Any]]
-"""Features or probabilities of some rows, and the columns carried along."""
-
 
 def load_asked_model(model: Path, device: str, trusted: list[str] | None) -> Any:
     """The model of a directory, split or cross."""
@@ -107,27 +104,17 @@ def network_of(estimator: Any) -> str | None:
 def check_askable(asked: Any, model: Path) -> None:
     """Refuses what needs facts of new rows that no option can name: weights, ids, numbers of candidates."""
     words = {"sample_weight": "weights", "row_ids": "ids", "candidates": "candidates"}
-    needed = next((words[name] for name in asked.parts[0].reader.requirements if name in words), None)
-    if needed is not None:
+    if needed := [words[name] for name in asked.parts[0].reader.requirements if name in words]:
         raise ValueError(
-            f"{model}: was calibrated with the {needed} of its rows, and no option names those of new rows; ask it "
-            "in Python: setwise.Calibration.load(…).predict_set(…)."
+            f"{model}: was calibrated with the {needed[0]} of its rows, and no option names those of new rows; ask "
+            "it in Python: setwise.Calibration.load(…).predict_set(…)."
         )
-
-
-def check_categories(asked: Any, by: str | None, model: Any) -> None:
-    """A column of categories is named where the rows were calibrated by one, and nowhere else."""
-    given = "by" in asked.parts[0].reader.requirements
-    if given and by is None:
-        problem = f"{model}: was calibrated by category, and the column of categories is not named"
-        raise InputError(problem, Remedy("by", None, "to name it"))
-    if by is not None and not given:
-        problem = f"{model}: was not calibrated by a column of categories"
-        raise InputError(problem, "leave it out", "give it when you fit or conformalize")
 
 
 def feature_layout(names: list[str], model: Any, features: list[str] | None, where: Any) -> Layout:
     """The columns of features by the names that the model knows, in its order."""
+    from setwise.learn.column_encoder import ColumnEncoder  # scikit-learn, for models alone
+
     known = features or _columns_in(names, list(getattr(model, "feature_names_in_", [])))
     if not known:
         raise InputError(
@@ -138,8 +125,8 @@ def feature_layout(names: list[str], model: Any, features: list[str] | None, whe
     if absent:
         found = f"{len(known)} features expected, {len(known) - len(absent)} found"
         raise absent_column(absent[0], names, str(where), f", which the model was trained on ({found})")
-    encoder = _encoder_of(model)
-    if encoder is None:
+    encoder = getattr(model.fitted_models[0], "steps", [("", None)])[0][1]  # those of several folds know the same
+    if not isinstance(encoder, ColumnEncoder):
         return Layout(features=known, impute={})
     return Layout(features=known, impute=encoder.fillings_, categories=encoder.categories or {}, as_frame=True)
 
@@ -149,14 +136,6 @@ def _columns_in(names: list[str], known: list[str]) -> list[str]:
     lists = known[0].removesuffix("[0]") if known else ""
     numbered = known == [f"{lists}[{place}]" for place in range(len(known))]
     return [lists] if numbered and lists in names else known
-
-
-def _encoder_of(model: Any) -> Any:
-    """The `ColumnEncoder` that a model begins with, if it does; those of several folds know the same columns."""
-    from setwise.learn.column_encoder import ColumnEncoder  # scikit-learn, for models alone
-
-    first = getattr(model.fitted_models[0], "steps", [("", None)])[0][1]
-    return first if isinstance(first, ColumnEncoder) else None
 
 
 def probability_layout(names: list[str], labels: list[Any], where: Any) -> Layout:
@@ -187,7 +166,7 @@ def _read_all(file: Any, layout: Layout) -> Any:
     return FeatureFrame.concatenate(parts) if isinstance(parts[0], FeatureFrame) else np.concatenate(parts)
 
 
-def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> Batch:
+def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> tuple[Any, dict[str, Any]]:
     """The features of some rows, and the other columns."""
     features = list(layout.features or ())
     wanted = {*features}

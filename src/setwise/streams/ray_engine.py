@@ -39,13 +39,9 @@ _LEAST_STORE = 80 * 2**20  # what Ray needs
 class RayEngine:
     """Works through parts on a Ray cluster; files must have the same paths on all its nodes.
 
-    Parameters
-    ----------
-    address
-        Of the cluster, ``"host:port"``, or ``"auto"`` for the one that runs on this machine; default is that of
-        ``RAY_ADDRESS``, else a Ray of its own.
-    device
-        ``"cpu"``: tasks need one core. ``"cuda"``: they need one GPU too. ``"auto"``: where the cluster has any.
+    The `address` is ``"host:port"``, or ``"auto"`` for the cluster that runs on this machine; by default that of
+    ``RAY_ADDRESS``, else of a Ray of its own. Tasks need one core, with the `device` ``"cuda"`` one GPU too, and
+    with ``"auto"`` that where the cluster has any.
     """
 
     def __init__(self, address: str | None = None, device: str = "cpu") -> None:

@@ -98,8 +98,7 @@ def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
         form = source.form(path)
         name = place.relative_to(base)
         stem = without_compression(name).name.rpartition(".")[0] or name.name
-        suffix = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl", "arrow": ".arrow"}.get(form, ".parquet")
-        out = folder / name.parent / f"{stem}{suffix if form in TABLES else '.parquet'}"
+        out = folder / name.parent / f"{stem}.{form if form in TABLES else 'parquet'}"
         parts.append(TablePart(number, replace(source, paths=(path,)), out))
     if len({part.out for part in parts}) < len(parts):
         twice = next(part for part in parts if any(o.out == part.out and o is not part for o in parts))

@@ -119,7 +119,7 @@ class TriageWriter:
     column: str = "label"
     separator: str = "|"
 
-    def __call__(self, decided: DecidedPart) -> TablePart:
+    def __call__(self, decided: DecidedPart) -> None:
         """Writes the rows of a part to two files, each whole or absent."""
         part, first, names = decided.part, 0, column_names(decided.part.source)
         for place in (part, decided.review):
@@ -143,18 +143,32 @@ class TriageWriter:
                     writer.append_columns(columns)
         for place in (part, decided.review):
             place.finish(self.question, {"rows": first})
-        return part
 
 
 def _small(made: Proposals) -> Proposals:
     return replace(made, label=made.label.astype(np.int32))
 
 
-def decide(
-    predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Mode, **options: Any
-) -> tuple[Triage, list[tuple[Bools, Ints]]]:
-    """The triage of all rows, and for each part which rows are accepted and the places of the others."""
+def triage_parts(
+    predictor: BatchPredictor,
+    parts: Sequence[TablePart],
+    review: Sequence[TablePart],
+    columns: Sequence[str],
+    engine: Engine,
+    *,
+    candidates: str | None,
+    writer: TriageWriter,
+    resume: bool,
+    max_error: float,
+    mode: Mode,
+    **options: Any,
+) -> Triage:
+    """Both passes; `options` are further ones of the triage."""
     calibration, compared = predictor.calibration, predictor.row_tally()
+    if len(calibration.parts) > 1:
+        raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
+    proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
+    found = sorted(engine(parts, proposer), key=lambda one: one.part.number)
     if predictor.probabilities:
         predicted = Proposals.concatenate([one.predicted for one in found])
         if saved.is_calibration_data(calibration, predicted):  # some are verified, and the others are not new
@@ -177,34 +191,14 @@ def decide(
     rank = np.zeros(len(made), dtype=np.int64)
     rank[made.review] = np.arange(1, len(made.review) + 1)
     ends = np.cumsum([len(one.proposed) for one in found])[:-1]
-    return made, list(zip(np.split(made.accepted, ends), np.split(rank, ends), strict=True))
-
-
-def triage_parts(
-    predictor: BatchPredictor,
-    parts: Sequence[TablePart],
-    review: Sequence[TablePart],
-    columns: Sequence[str],
-    engine: Engine,
-    *,
-    candidates: str | None,
-    writer: TriageWriter,
-    resume: bool,
-    **options: Any,
-) -> tuple[Triage, int]:
-    """Both passes, with the `options` of `decide`; how many parts were finished before, and are kept."""
-    if len(predictor.calibration.parts) > 1:
-        raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
-    proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
-    found = sorted(engine(parts, proposer), key=lambda one: one.part.number)
-    made, decisions = decide(predictor, found, **options)
+    accepted, ranks = np.split(made.accepted, ends), np.split(rank, ends)
     todo = [
-        DecidedPart(one.part, place, predictor.calibration.classes, one.proposed, accepted, rank)
-        for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
+        DecidedPart(one.part, place, calibration.classes, one.proposed, taken, places)
+        for one, place, taken, places in zip(found, review, accepted, ranks, strict=True)
         if len(one.proposed)
         and not (resume and all(p.read_result(writer.question) is not None for p in (one.part, place)))
     ]
     for _ in engine(todo, writer):
         continue
     check_complete(parts, [part.out for part in parts], [part.out for part in review])
-    return made, len(parts) - len(todo)
+    return made

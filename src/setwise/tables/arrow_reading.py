@@ -24,8 +24,7 @@ from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.findings import join_names
 from setwise.storage.limits import check_unpacked, too_large, unpack_limit
 from setwise.tables.arrow_types import is_bytes, is_unsupported, plain_column, text_of_bytes
-from setwise.tables.json_depth import check_depth
-from setwise.tables.json_objects import read_objects
+from setwise.tables.json_objects import check_depth, read_objects
 from setwise.tables.label_columns import is_list, is_text
 from setwise.tables.label_notation import encode_each
 from setwise.tables.table_files import (
@@ -249,18 +248,30 @@ def validate(table: Any) -> Any:
 def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
     form = files.form(path)
     if form in {"csv", "tsv"}:
-        table = _text_table(_read_csv(files, path, text), path, files)
+        options = _csv_options(files, path, text)
+        try:
+            table = pa.csv.read_csv(unpacking(path), **options)
+        except pa.ArrowInvalid:
+            options["read_options"].use_threads = False  # then the error names the row
+            table = pa.csv.read_csv(unpacking(path), **options)
+        table = _text_table(table, path, files)
         _refuse_open_quote(table, path, files)
         return table
     if form == "jsonl":
         return json_table(file_text(files, path), files.where(path))
     if form == "json":
-        return _json_array(file_text(files, path), files.where(path))
+        content, where = file_text(files, path), files.where(path)
+        if not content.lstrip().startswith(b"["):  # JSON lines under the name of an array
+            return json_table(content, where)
+        rows = read_objects(content, f"{where}:")
+        return _from_objects(((f"entry {number}", row) for number, row in enumerate(rows)), where)
     if form == "parquet":
         import pyarrow.parquet as pq  # slow to import, needed here alone
 
         with pq.ParquetFile(path) as file:
-            _check_parquet(file.metadata, path)
+            known = file.metadata  # by its pages, or at eight bytes per cell, it may unpack to more than the limit
+            pages = sum(known.row_group(i).total_byte_size for i in range(known.num_row_groups))
+            check_unpacked(path, path.stat().st_size, max(pages, 8 * known.num_rows * known.num_columns))
             table = validate(file.read())
             _check_rows(len(table), file.metadata.num_rows, path)
             return table
@@ -288,7 +299,6 @@ def _slices(table: Any, rows: int) -> Iterator[Any]:
 
 
 def _concatenate(parts: list[Any], files: TableFiles) -> Any:
-    """Stacks tables with the same columns."""
     held = [(part, path) for part, path in zip(parts, files.paths, strict=True) if part.num_columns]
     first = held[0][0].schema if held else parts[0].schema  # an empty JSON lines file has no columns
     alike = [_like(part, first, files, path) for part, path in held] or parts
@@ -313,10 +323,9 @@ def _like(part: Any, first: Any, files: TableFiles, path: Path) -> Any:
 
 def check_columns(names: Collection[str], known: Collection[str], where: object, first: str) -> None:
     """Refuses a file with other columns than those that are known of the first one."""
-    other = next(iter(sorted({*names} ^ {*known})), None)
-    if other is not None:
-        found, before = ("no", "has") if other in known else ("a", "lacks")
-        raise DataError(f"{where}: there is {found} column {other!r}, which {first} {before}.")
+    if others := sorted({*names} ^ {*known}):
+        found, before = ("no", "has") if others[0] in known else ("a", "lacks")
+        raise DataError(f"{where}: there is {found} column {others[0]!r}, which {first} {before}.")
 
 
 def _csv_options(files: TableFiles, path: Path, text: Collection[str]) -> dict[str, Any]:
@@ -442,14 +451,6 @@ def _may_differ(column: Any) -> bool:
     return not (pc.max(pc.abs(column)).as_py() or 0) < _EXACT
 
 
-def _json_array(content: bytes, where: str) -> Any:
-    """A table from a JSON array of objects, or from JSON lines under the name of one."""
-    if not content.lstrip().startswith(b"["):
-        return json_table(content, where)
-    rows = read_objects(content, f"{where}:")
-    return _from_objects(((f"entry {number}", row) for number, row in enumerate(rows)), where)
-
-
 def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
     """Reads JSON lines with Python's reader: slower, but errors name the line, and lists may mix types."""
     lines = enumerate(content.split(b"\n"), start=first_line + 1)
@@ -481,7 +482,8 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
     kinds = {type(value) for value in values if value is not None}
     numbers = kinds <= {int, float}
     whole = (value for value in _inside(values) if type(value) is int)
-    rounded = next((value for value in whole if not _is_float(value) or not (numbers or abs(value) < 2**63)), None)
+    large = 2**1000 if numbers else 2**63
+    rounded = next((value for value in whole if abs(value) >= large or float(value) != value), None)
     if numbers and rounded is None:
         return pa.array([value if value is None else float(value) for value in values]), None
     if kinds == {list}:
@@ -506,19 +508,6 @@ def _inside(values: Iterable[Any]) -> Iterator[Any]:
             yield from _inside(value.values() if isinstance(value, dict) else value)
         else:
             yield value
-
-
-def _is_float(value: int) -> bool:
-    return abs(value) < 2**1000 and float(value) == value
-
-
-def _read_csv(files: TableFiles, path: Path, text: Collection[str]) -> Any:
-    options = _csv_options(files, path, text)
-    try:
-        return pa.csv.read_csv(unpacking(path), **options)
-    except pa.ArrowInvalid:
-        options["read_options"].use_threads = False  # then the error names the row
-        return pa.csv.read_csv(unpacking(path), **options)
 
 
 def _read_arrow(path: Path) -> Any:
@@ -606,13 +595,6 @@ def _parquet_batches(files: TableFiles, path: Path, rows: int, only: Collection[
             given += len(batch)
             yield check_table(pa.Table.from_batches([validate(batch)]), str(path))
         _check_rows(given, file.metadata.num_rows, path)
-
-
-def _check_parquet(metadata: Any, path: Path) -> None:
-    """Refuses a file that would unpack to more than the limit, by its pages or at eight bytes per cell."""
-    size = path.stat().st_size
-    check_unpacked(path, size, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
-    check_unpacked(path, size, 8 * metadata.num_rows * metadata.num_columns)
 
 
 def _check_rows(given: int, noted: int, path: Path) -> None:

@@ -58,7 +58,6 @@ def _is_rare(kind: pa.DataType) -> bool:
 
 
 def _inside(kind: pa.DataType) -> list[pa.DataType]:
-    """The types inside a nested type."""
     if isinstance(kind, pa.BaseExtensionType):
         return [kind.storage_type]
     if pa.types.is_nested(kind) and not pa.types.is_run_end_encoded(kind):

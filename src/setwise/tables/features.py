@@ -62,7 +62,9 @@ def read_features(
     for name in columns:
         place = f"{where}, column {name!r}"
         if name in declared or (is_text(table.schema.field(name).type) and categories == "onehot"):
-            values[name] = _texts(table[name])
+            texts = pc.cast(table[name], pa.large_string())
+            texts = pc.if_else(pc.equal(texts, ""), None, texts)
+            values[name] = np.array(texts.to_numpy(zero_copy_only=False), dtype=object)
             known[name] = tuple(declared.get(name) or sorted({*values[name].tolist()} - {None}))
             category_codes(values[name], known[name], place, first_row)
         elif is_text(table.schema.field(name).type):
@@ -119,13 +121,6 @@ def _check_gaps(values: Floats, name: str, impute: Impute, place: str, first_row
             _FIT_FILLING if isinstance(impute, Mapping) else Remedy("impute", "median", "to fill such gaps"),
             "fill them yourself",
         )
-
-
-def _texts(column: Any) -> Array:
-    """The values of a column as text, with None for missing and empty ones."""
-    values: Array = np.array(pc.cast(column, pa.large_string()).to_numpy(zero_copy_only=False), dtype=object)
-    values[values == ""] = None
-    return values
 
 
 def _from_lists(column: Any, place: str, first_row: int) -> Floats:

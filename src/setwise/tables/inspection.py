@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,27 +132,18 @@ def _most_confused(sets: LabelSets, counts: Ints, labels: list[Any], top: int) -
     from scipy.sparse import csr_array, triu  # slow to import, needed here alone
 
     telling = np.flatnonzero((sets.sizes > 1) & (sets.sizes < max(sets.n_classes, 3)))
-    work = np.cumsum(sets.sizes[telling].astype(np.float64) ** 2)
-    scale = 1.0
-    if len(work) and work[-1] > _MAX_PAIRS:
-        scale = work[-1] / _MAX_PAIRS
-        telling = telling[:: int(np.ceil(scale))]
-        scale = float(np.ceil(scale))
+    step = max(1, math.ceil((sets.sizes[telling].astype(np.float64) ** 2).sum() / _MAX_PAIRS))
+    telling = telling[::step]
     if not len(telling):
         return ()
     indptr, indices = sets[telling].rows
     held = csr_array((np.ones(len(indices), dtype=np.int64), indices, indptr), shape=(len(telling), sets.n_classes))
     together = triu(held.T @ held, k=1).tocoo()
     order = np.lexsort((together.col, together.row, -together.data))[:top]
-    found = zip(
-        together.row[order].tolist(), together.col[order].tolist(), together.data[order].tolist(), strict=True
-    )
-    return tuple(
-        Pair(
-            (labels[a], labels[b]), round(rows * scale), min(1.0, rows * scale / max(min(counts[a], counts[b]), 1))
-        )
-        for a, b, rows in found
-    )
+    a, b, rows = together.row[order], together.col[order], step * together.data[order]
+    shares = np.minimum(1, rows / np.maximum(np.minimum(counts[a], counts[b]), 1))
+    found = zip(a.tolist(), b.tolist(), rows.tolist(), shares.tolist(), strict=True)
+    return tuple(Pair((labels[a], labels[b]), rows, share) for a, b, rows, share in found)
 
 
 def _containment(sets: LabelSets, truth: ArrayLike | None) -> tuple[float | None, int | None]:

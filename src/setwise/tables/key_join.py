@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from setwise._arrays import Ints
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
-from setwise.tables.arrow_reading import arrow_batches, arrow_table, column_names
+from setwise.tables.arrow_reading import arrow_batches, column_names
 from setwise.tables.label_columns import is_text, one_chunk
-from setwise.tables.table_files import names_files, source_name
+from setwise.tables.table_files import source_name
 
 _ROWS = 2**16
 
@@ -61,10 +61,7 @@ def matching_rows(
         warnings.warn(MisuseWarning(problem), stacklevel=3)
     if all_used and (again := len(wanted) - len(pc.unique(wanted))):
         problem = f"{source}: {again:,} rows repeat the {key} of another row and share its row of {other}"
-        warnings.warn(
-            MisuseWarning(problem, "give every row its own, if each file counts from 0"),
-            stacklevel=3,
-        )
+        warnings.warn(MisuseWarning(problem, "give every row its own, if each file counts from 0"), stacklevel=3)
     return np.asarray(rows, dtype=np.int64)
 
 
@@ -102,8 +99,6 @@ def _single(values: Any) -> Any:
 
 def _columns(source: Any, names: list[str]) -> dict[str, Any]:
     """Reads some columns of a table; the others may not fit into memory."""
-    if not names_files(source):
-        return {name: key_column(one_chunk(arrow_table(source)[name])) for name in names}
     batches = list(arrow_batches(source, _ROWS, text=names, only=names))
     columns = {name: [one_chunk(batch[name]) for batch in batches] for name in names}
     return {

@@ -255,13 +255,10 @@ def _labels_above_zero(objects: Any, where: str) -> Any:
 
 
 def _say_unused(where: str) -> None:
-    warnings.warn(
-        MisuseWarning(
-            f"{where}: the numbers beside the labels are left out; each label with a number above 0 is a candidate",
-            "to use them, pass them as weights of votes",
-        ),
-        stacklevel=3,
+    problem = (
+        f"{where}: the numbers beside the labels are left out; each label with a number above 0 is a candidate"
     )
+    warnings.warn(MisuseWarning(problem, "to use them, pass them as weights of votes"), stacklevel=3)
 
 
 def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:
@@ -313,7 +310,6 @@ def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list
     """A column of categories as text, so that 1 in Parquet equals "1" in CSV; no row may lack one."""
     values = pc.cast(column if hasattr(column, "type") else pa.array(column, from_pandas=True), pa.string())
     texts: list[str] = values.to_pylist()
-    gone = next((row for row, text in enumerate(texts) if not text), None)
-    if gone is not None:
-        raise DataError(f"{file}, column {name!r}: row {first_row + gone} has no category; give it one.")
+    if gone := [row for row, text in enumerate(texts) if not text]:
+        raise DataError(f"{file}, column {name!r}: row {first_row + gone[0]} has no category; give it one.")
     return texts

@@ -27,21 +27,11 @@ def write_tasks(
     from_name: str = "choice",
     to_name: str = "text",
 ) -> None:
-    """Writes one task per row; the file appears whole or not at all.
+    """Writes one task per row, which shows these columns; the file appears whole or not at all.
 
-    Parameters
-    ----------
-    path
-        The file to write.
-    columns
-        What each task shows, by name.
-    labels, scores
-        The proposed label of each row (None for none), and its score.
-    from_name, to_name
-        The names of the control (`Choices`) and of the object that it labels, as in the labelling interface.
+    `labels` are those proposed (None for none), with their `scores`; `from_name` and `to_name` the names of the
+    control (`Choices`) and of the object that it labels, as in the labelling interface.
 
-    Examples
-    --------
     >>> import json, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "tasks.json")
     >>> write_tasks(path, {"id": ["a7"], "text": ["ki-ki-ki"]}, ["owl"], [0.5])
@@ -52,14 +42,11 @@ def write_tasks(
     proposed = [None] * len(rows) if labels is None else list(labels)
     sure = [math.nan] * len(rows) if scores is None else list(scores)
     names = {"from_name": from_name, "to_name": to_name}
-    tasks = [
-        {"data": row} if label is None else {"data": row, "predictions": [_prediction(label, score, names)]}
-        for row, label, score in zip(rows, proposed, sure, strict=True)
-    ]
+    tasks: list[dict[str, Any]] = [{"data": row} for row in rows]
+    for task, label, score in zip(tasks, proposed, sure, strict=True):
+        if label is not None:
+            result = {**names, "type": "choices", "value": {"choices": [str(label)]}}
+            made = {"model_version": f"setwise {__version__}", "score": float(score), "result": [result]}
+            task["predictions"] = [made]
     with replacing(path) as beside:
         beside.write_text(json_text(tasks, indent=1) + "\n", encoding="utf-8")
-
-
-def _prediction(label: Any, score: float, names: Mapping[str, str]) -> dict[str, Any]:
-    result = {**names, "type": "choices", "value": {"choices": [str(label)]}}
-    return {"model_version": f"setwise {__version__}", "score": float(score), "result": [result]}

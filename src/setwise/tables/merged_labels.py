@@ -97,20 +97,17 @@ def merge_labels(
                 problem = f"{place} has the label {one!r}, but {there} has {before!r}"
                 raise DataError(problem, "correct one of them")
             found[text] = (one, max(first, source, key=_ORDER.index), there)
-    false = next((text for text, (_, source, _) in found.items() if source == "verified" and text in reviewed), "")
-    if false:
-        problem = f"{found[false][2]} is called verified, but it was chosen for review: {reviewed[false]}"
+    if false := [text for text, (_, source, _) in found.items() if source == "verified" and text in reviewed]:
+        problem = f"{found[false[0]][2]} is called verified, but it was chosen for review: {reviewed[false[0]]}"
         raise DataError(problem, "give answers from review as such, with false in a column drawn")
     names, table = _all_rows(rows, key, parts, listed)
-    lost = next((text for text in names if text not in found), None)
-    if lost is not None:
-        number = sum(text not in found for text in names)
-        place = listed.get(lost, f"{source_name(rows)}: {key} = {lost!r}" if rows is not None else lost)
-        raise DataError(f"{place} has no label ({number:,} such rows)", "label it, or name the file with its label")
+    if lost := [text for text in names if text not in found]:
+        place = listed.get(lost[0], f"{source_name(rows)}: {key} = {lost[0]!r}")
+        problem = f"{place} has no label ({len(lost):,} such rows)"
+        raise DataError(problem, "label it, or name the file with its label")
     known = {*names}
-    strange = next((text for text in found if text not in known), None)
-    if strange is not None:
-        raise DataError(f"{found[strange][2]} is no row of {source_name(rows)}", "leave it out")
+    if strange := [place for text, (_, _, place) in found.items() if text not in known]:
+        raise DataError(f"{strange[0]} is no row of {source_name(rows)}", "leave it out")
     labels, sources, _ = zip(*(found[text] for text in names), strict=True)
     drawn = [{"verified": True, "reviewed": False}.get(source) for source in sources]
     plain = labels if len({type(label) for label in labels}) == 1 else [*map(str, labels)]
@@ -140,7 +137,6 @@ def _read_all(
 def _read(
     file: Any, column: str | None, key: str, options: Mapping[str, Any], *, tool: bool
 ) -> tuple[str, Answers]:
-    """A file's name and its answers."""
     where = source_name(file)
     unmarked = "reviewed"
     if not tool:
@@ -165,9 +161,8 @@ def _all_rows(
         if key not in table.column_names:
             raise absent_column(key, table.column_names, source_name(rows))
         names = [*map(_text, table[key].to_pylist())]
-        twice = next((name for name, times in Counter(names).items() if times > 1), None)
-        if twice is not None:
-            raise DataError(f"{source_name(rows)}: {key} = {twice!r} occurs twice", "keep one of them")
+        if twice := [name for name, times in Counter(names).items() if times > 1]:
+            raise DataError(f"{source_name(rows)}: {key} = {twice[0]!r} occurs twice", "keep one of them")
         return names, {name: one_chunk(table[name]) for name in table.column_names}
     draws = (_FROM.search(str(text)) for _, part in parts for text in part.columns.get("draw", ())[:1])
     drawn = next((int(found[1]) for found in draws if found), None)

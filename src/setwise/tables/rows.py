@@ -16,7 +16,6 @@ import pyarrow as pa
 from setwise._arrays import concatenate
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
-from setwise.labels.votes import Votes
 from setwise.tables.arrow_reading import (
     absent_column,
     arrow_table,
@@ -96,7 +95,10 @@ def read_rows(request: RowRequest) -> Table:
     """Reads the rows that a request describes, in the order of their table."""
     main = _vote_items(request) if request.source is None else _table_rows(request)
     if request.votes is not None and request.source is not None:
-        main = replace(main, candidates=None, votes=_match_votes(request, main))
+        found, key = _import_votes(request), str(request.key)
+        files: dict[str, Any] = {"source": main.source, "other": source_name(request.votes)}
+        rows = matching_rows(key, main.carried[key], found.ids, absent=True, all_used=True, **files)
+        main = replace(main, candidates=None, votes=found.votes.at(rows))
     if main.votes is not None:
         count_unanswered(main.votes, source_name(request.votes))
     if request.features is None:
@@ -123,9 +125,8 @@ def _feature_columns(request: RowRequest) -> list[str]:
     if request.features is None:
         return others
     named = [request.features] if isinstance(request.features, str) else list(request.features)
-    twice = next((name for name in named if name not in others and name in column_names(request.source)), None)
-    if twice is not None:
-        raise InputError(f"{twice!r} is named both as a feature and as something else; a column has one role")
+    if twice := [name for name in column_names(request.source) if name in named and name not in others]:
+        raise InputError(f"{twice[0]!r} is named both as a feature and as something else; a column has one role")
     return named
 
 
@@ -212,15 +213,6 @@ def _vote_items(request: RowRequest) -> Table:
     items = key_column(found.ids.tolist())
     named = dict.fromkeys([name, request.key or name], items)
     return replace(read_table(named, features=[], carry=list(named)), votes=found.votes)
-
-
-def _match_votes(request: RowRequest, main: Table) -> Votes:
-    """The votes of each row."""
-    found = _import_votes(request)
-    key, votes = str(request.key), found.votes
-    assert votes is not None  # noqa: S101 - they were imported
-    files: dict[str, Any] = {"source": main.source, "other": source_name(request.votes)}
-    return votes.at(matching_rows(key, main.carried[key], found.ids, absent=True, all_used=True, **files))
 
 
 def _import_votes(request: RowRequest) -> Imported:

@@ -34,7 +34,7 @@ from setwise.tables.json_objects import json_text
 from setwise.tables.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.tables.label_notation import check_separator, decode_labels, encode_each, encode_labels
 from setwise.tables.stored_vocabulary import vocabulary_json
-from setwise.tables.table_files import output_format
+from setwise.tables.table_files import format_of, without_compression
 from setwise.tables.tabular import read_table
 
 _ROWS = 2**18  # rows to write at a time: Arrow's short strings end at 2 GB
@@ -154,8 +154,10 @@ def set_writer(
 
 
 def sets_format(target: Path) -> str:
-    """The format in which sets are written to a file; an error if it cannot hold sets."""
-    form = output_format(target)
+    """The format in which sets are written to a file; an error if it cannot hold sets, or would be unpacked."""
+    form = format_of(target)
+    if without_compression(target) != target:
+        raise DataError(f"{target}: tables are written without compression; leave out {target.suffix}.")
     if form not in TABLES:
         raise DataError(f"{target}: rows are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     return form
@@ -181,12 +183,6 @@ class SetWriter:
         for arrays in self._arrays(sets, carry, p_values):
             self._write(arrays)
 
-    def table(
-        self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
-    ) -> Any:
-        """Like `append`, but returns an Arrow table and writes nothing."""
-        return pa.concat_tables([self._as_table(arrays) for arrays in self._arrays(sets, carry, p_values)])
-
     def _arrays(
         self, sets: LabelSets, carry: Mapping[str, Any] | None, p_values: ArrayLike | None
     ) -> Iterator[dict[str, Any]]:
@@ -195,7 +191,10 @@ class SetWriter:
         self._use(sets)
         p_names = [] if p_values is None else self._p_names
         _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], p_names, len(sets))
-        p = None if p_values is None else _check_p_values(p_values, sets)
+        p: Floats | None = None if p_values is None else np.asarray(p_values, dtype=np.float64)
+        if p is not None and p.shape != sets.shape:
+            problem = f"p_values: shape {p.shape} for sets of shape {sets.shape}"
+            raise ValueError(f"{problem}; give one number per row and class.")
         for start in range(0, max(len(sets), 1), _ROWS):
             rows = slice(start, start + _ROWS)
             arrays = {name: values[rows] for name, values in carry.items()}
@@ -271,8 +270,10 @@ class SetWriter:
         return pc.binary_join(pa.ListArray.from_arrays(pa.array(indptr, pa.int32()), labels), separator)
 
     def _write(self, arrays: dict[str, Any]) -> None:
-        if self._form in {"csv", "tsv", "jsonl"}:
-            _refuse_bytes(arrays)
+        held_as_bytes = [name for name, values in arrays.items() if is_bytes(values.type)]
+        if held_as_bytes and self._form in {"csv", "tsv", "jsonl"}:
+            problem = f"the column {held_as_bytes[0]!r} holds bytes, which text files cannot hold"
+            raise InputError(problem, "write .parquet")
         if self._form == "jsonl":
             self._file = self._file or self._path.open("wb")
             self._file.write("".join(_json_lines(arrays, self._column).to_pylist()).encode())
@@ -345,7 +346,8 @@ def set_table(
     >>> set_table(LabelSets.from_lists([["cat", "dog"], []]), carry={"id": [7, 8]}).to_pylist()
     [{'id': 7, 'labels': ['cat', 'dog'], 'size': 2}, {'id': 8, 'labels': [], 'size': 0}]
     """
-    return SetWriter(Path(), "arrow", column, "|", sizes=True).table(sets, carry, p_values)
+    writer = SetWriter(Path(), "arrow", column, "|", sizes=True)
+    return pa.concat_tables([writer._as_table(arrays) for arrays in writer._arrays(sets, carry, p_values)])
 
 
 def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str] | None:
@@ -404,9 +406,8 @@ def _cast(table: Any, schema: Any) -> Any:
             gap = pa.types.is_null(field.type)
             problem = f"the column {field.name!r} holds {kind}, but {field.type} in the rows before"
             raise InputError(problem, "give all rows one type", *(["write .csv or .jsonl"] if gap else []))
-    added = next(iter(sorted(held - {*schema.names})), None)
-    if added is not None:
-        raise InputError(f"there is a column {added!r}, which the rows before lack")
+    if added := sorted(held - {*schema.names}):
+        raise InputError(f"there is a column {added[0]!r}, which the rows before lack")
     table = table.select(schema.names)
     for place, kind in enumerate(table.schema.types):
         if pa.types.is_null(kind):  # Arrow casts null to few types
@@ -442,22 +443,6 @@ def _keeps(values: Any, kind: pa.DataType) -> bool:
 def _as_array(values: Any) -> Any:
     array = one_chunk(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
     return text_of_bytes(array) if is_bytes(array.type) else array
-
-
-def _check_p_values(p_values: ArrayLike, sets: LabelSets) -> Floats:
-    p: Floats = np.asarray(p_values, dtype=np.float64)
-    if p.shape != sets.shape:
-        raise ValueError(
-            f"p_values: shape {p.shape} for sets of shape {sets.shape}; give one number per row and class."
-        )
-    return p
-
-
-def _refuse_bytes(arrays: Mapping[str, Any]) -> None:
-    """Refuses bytes that are no text."""
-    for name, values in arrays.items():
-        if is_bytes(values.type):
-            raise InputError(f"the column {name!r} holds bytes, which text files cannot hold", "write .parquet")
 
 
 def _refuse_nul(arrays: Mapping[str, Any]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary
+from setwise.tables.arrow_reading import CLASSES
 
 
 def vocabulary_json(sets: LabelSets) -> str:
@@ -16,10 +18,12 @@ def vocabulary_json(sets: LabelSets) -> str:
     return json.dumps(stored, ensure_ascii=False)
 
 
-def parse_vocabulary(stored: bytes, where: str) -> tuple[Vocabulary, bool]:
-    """The vocabulary in `stored`, and whether sets mean "every label seen"."""
+def parse_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
+    """The vocabulary in the notes of a column, if they hold one, and whether sets mean "every label seen"."""
+    if CLASSES not in notes:
+        return None, False
     try:
-        content = json.loads(stored)
+        content = json.loads(notes[CLASSES])
         vocabulary = Vocabulary.declare(content["classes"])
         return replace(vocabulary, declared=bool(content["declared"])), bool(content.get("relative"))
     except (ValueError, TypeError, KeyError, AttributeError) as error:

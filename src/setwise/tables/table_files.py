@@ -67,9 +67,8 @@ class TableFiles:
     decimal: str | None = None
     title: str | None = None
     held: Any = field(default=None, repr=False, compare=False)
-    seen: Any = field(
-        default_factory=dict, repr=False, compare=False
-    )  # size and time of each path when it was first read
+    # size and time of each path when it was first read
+    seen: Any = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -173,14 +172,6 @@ def format_of(path: Path) -> str:
             "rename the file to .csv, .parquet or another known format",
         )
     return _SUFFIXES[suffix]
-
-
-def output_format(target: Path) -> str:
-    """The format in which to write a file; refuses a name such as a.csv.gz, which readers would unpack."""
-    form = format_of(target)
-    if without_compression(target) != target:
-        raise DataError(f"{target}: tables are written without compression; leave out {target.suffix}.")
-    return form
 
 
 @dataclass(frozen=True)
@@ -296,7 +287,6 @@ def decoding_error(files: TableFiles, path: Path) -> DataError:
 
 
 def _encoding_of_mark(sample: bytes) -> str:
-    """The encoding that a byte order mark shows."""
     return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), "utf-8")
 
 
@@ -333,7 +323,6 @@ def _suffix(path: Path) -> str:
 
 
 def _find_files(source: str | os.PathLike[str]) -> list[Path]:
-    """The files that a path or a pattern names."""
     path = Path(source)
     check_name(path)
     if (path / MODEL_HEAD).is_file():

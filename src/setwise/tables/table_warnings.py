@@ -84,8 +84,6 @@ def doubt_features(table: Table) -> None:
 
 def identifiers(source: Any, names: Sequence[str]) -> list[str]:
     """The columns among `names` that look like identifiers in the first rows of a table."""
-    if not names:
-        return []
     first = next(arrow_batches(source, _LOOKED_AT, only=names))
     return [name for name in names if names_rows(name, first[name])]
 

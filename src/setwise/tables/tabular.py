@@ -15,7 +15,6 @@ from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.learn.feature_frame import FeatureFrame, Impute
 from setwise.tables.arrow_reading import (
-    CLASSES,
     ENCODED,
     absent_column,
     arrow_batches,
@@ -283,7 +282,7 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
         return layout.reader(where, first_row).sets_from_flags(columns, _flag_labels(flags, layout, where))
     name = str(layout.candidates)
     notes = table.schema.field(name).metadata or {}
-    stored, relative = _read_vocabulary(notes, where)
+    stored, relative = parse_vocabulary(notes, where)
     reader = layout.reader(f"{where}, column {name!r}", first_row)
     if relative or layout.classes is None:
         reader = replace(reader, classes=stored)
@@ -301,11 +300,6 @@ def _in_notation(table: Any, layout: Layout, sets: LabelSets | None) -> bool:
     named = layout.candidates if isinstance(layout.candidates, str) else None
     beside = named in table.column_names and is_text(table.schema.field(named).type)
     return beside or mixed or is_delimited(table)
-
-
-def _read_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
-    """The vocabulary stored with a Parquet or Arrow column, and whether full sets mean "every label seen"."""
-    return parse_vocabulary(notes[CLASSES], where) if CLASSES in notes else (None, False)
 
 
 def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
@@ -348,9 +342,8 @@ def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:
 
 def _require(table: Any, names: Sequence[str], where: str) -> None:
     held = {*table.column_names}  # Arrow rebuilds the list each time
-    absent = next((name for name in names if name not in held), None)
-    if absent is not None:
-        raise absent_column(absent, table.column_names, where)
+    if absent := [name for name in names if name not in held]:
+        raise absent_column(absent[0], table.column_names, where)
 
 
 def _open_source(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -376,7 +369,7 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
         reader = layout.reader(f"{where}, column {name!r}", rows)
         column = reader.as_lists(batch[name])
         notes = batch.schema.field(name).metadata or {}
-        stored, _ = _read_vocabulary(notes, where)
+        stored, _ = parse_vocabulary(notes, where)
         if stored is not None:
             return replace(layout, classes=stored)
         if is_text(column.type):

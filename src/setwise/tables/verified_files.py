@@ -54,9 +54,8 @@ def read_verified(
     [None, 'owl', 'wren', None]
     """
     where = source_name(file) if names_files(file) else "the verified labels"
-    options: dict[str, Any] = {"classes": classes, "separator": separator, "from_name": from_name}
-    options["several"] = several
-    found = read_answers(file, key, column, where=where, unmarked="verified", **options)
+    options: dict[str, Any] = {"separator": separator, "from_name": from_name, "several": several}
+    found = read_answers(file, key, column, where=where, unmarked="verified", classes=classes, **options)
     rows = matching_rows(key, found.keys, ids, source=where, other=source)
     given = np.flatnonzero(~missing_labels(found.labels))
     different = {*zip(rows[given].tolist(), found.labels[given].tolist(), strict=True)}

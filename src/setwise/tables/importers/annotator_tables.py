@@ -79,18 +79,17 @@ def from_annotators_long(
         if name not in lines.column_names:
             raise absent_column(name, lines.column_names, where, "", _NAMED[role])
     taken = list(roles.values())
-    twice = next((name for name in taken if taken.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"{where}: the column {twice!r} is named twice; name another column for one of them.")
+    if twice := [name for name in taken if taken.count(name) > 1]:
+        raise DataError(f"{where}: the column {twice[0]!r} is named twice; name another column for one of them.")
     values, rows = distinct(one_chunk(lines[item]))
     annotators, who = distinct(one_chunk(lines[annotator])) if "annotator" in roles else (None, None)
     classes = Vocabulary.or_none(classes)
     reader = LabelReader(f"{where}, column {label!r}", classes=classes)
     labels, codes, absent = reader.singles(lines[label], verbatim=not is_delimited(lines))
     given = ~absent
-    _refuse_gaps(rows, values, np.ones_like(given), f"{where}: row", item)
+    _refuse_gaps(rows, values, np.ones_like(given), where, item)
     if annotators is not None and who is not None:
-        _refuse_gaps(who, annotators, given, f"{where}: row", annotator)
+        _refuse_gaps(who, annotators, given, where, annotator)
     ids = frozen(id_array(values))
     with reading_from(where):
         votes = Votes.from_codes(
@@ -108,14 +107,14 @@ def from_annotators_long(
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
         doubt_copies(votes, f"{where}: ")
-        return Imported(votes.candidates(rule, missing=missing), ids, votes=votes, name=item)
+        return Imported(votes.candidates(rule, missing=missing), ids, votes, name=item)
 
 
 def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name: str) -> None:
     """Refuses votes without an annotator, and items without an identifier."""
     empty = np.array([is_missing(value) or value == "" for value in values], dtype=bool)
     if empty.any() and (lost := given & empty[codes]).any():
-        raise DataError(f"{where} {int(np.argmax(lost))} has no {name}.")
+        raise DataError(f"{where}: row {int(np.argmax(lost))} has no {name}.")
 
 
 def _weights(column: Any, name: str) -> Floats:

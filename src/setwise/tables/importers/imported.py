@@ -17,12 +17,12 @@ from setwise.tables.table_warnings import count_unanswered
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """Candidate sets, the identifiers of rows and their name, true labels, the votes, and the data of tasks."""
+    """Candidate sets, the identifiers of rows and their name, the votes, true labels, and the data of tasks."""
 
     candidates: LabelSets
     ids: Array = field(repr=False)
+    votes: Votes = field(repr=False)
     truth: Array | None = field(default=None, repr=False)
-    votes: Votes | None = field(default=None, repr=False)
     name: str = field(default="task", repr=False)
     data: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
@@ -31,8 +31,6 @@ class Imported:
 
     def drop_unanswered(self, where: str) -> Imported:
         """The rows that somebody answered; says how many others there are."""
-        if self.votes is None:
-            return self
         count_unanswered(self.votes, where)
         rows = np.flatnonzero(self.votes.sizes)
         truth = None if self.truth is None else self.truth[rows]

@@ -102,7 +102,7 @@ def from_label_studio(
     with reading_from(where):
         votes, truth = _votes_and_truth(found, path_separator, classes, ids)
         sets, data = votes.candidates(rule, missing=missing), [task.get("data") or {} for task in tasks]
-        return Imported(sets, ids, truth, votes, data=data)
+        return Imported(sets, ids, votes, truth, data=data)
 
 
 def is_export(source: Any) -> bool:
@@ -289,7 +289,6 @@ def _control(rows: list[Mapping[str, Any]], key: str | None, classes: Classes, w
 
 
 def _field(task: Mapping[str, Any], key: str, place: str) -> Any:
-    """A field of the data of a task."""
     held = task.get("data")
     if not isinstance(held, Mapping) or key not in held:
         names = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""

@@ -96,7 +96,9 @@ def from_answers_jsonl(
             weights.append(weight)
     if batch is not None:
         batch.report(where)
-    _refuse_twins(labels, where)
+    texts = {label for label in labels if isinstance(label, str)}
+    if twins := [label for label in labels if not isinstance(label, str) and str(label) in texts]:
+        raise DataError(f"{where}: the label {twins[0]!r} also occurs as text; write it in quotes everywhere.")
     identifiers = frozen(id_array(list(position)))
     with reading_from(where):
         votes = Votes.of(
@@ -110,7 +112,7 @@ def from_answers_jsonl(
         )
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
-        return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes, name=ids)
+        return Imported(votes.candidates(rule, missing=missing), identifiers, votes, name=ids)
 
 
 def _lines(source: Any) -> Iterable[str]:
@@ -164,14 +166,6 @@ def _proposal(one: Any, place: str) -> tuple[Any, Any]:
             f"{place}: {one!r} has no label with a probability, as in {{'label': 'a', 'probability': 0.7}}."
         )
     return _label(label, place), number
-
-
-def _refuse_twins(labels: list[Any], where: str) -> None:
-    """Refuses a label that is text in one place and a number in another, such as the name of a probability."""
-    text = {label for label in labels if isinstance(label, str)}
-    twin = next((label for label in labels if not isinstance(label, str) and str(label) in text), None)
-    if twin is not None:
-        raise DataError(f"{where}: the label {twin!r} also occurs as text; write it in quotes everywhere.")
 
 
 def _label(label: Any, place: str) -> Any:

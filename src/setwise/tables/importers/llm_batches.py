@@ -129,5 +129,4 @@ def _texts(line: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
 
 
 def _join(parts: Any) -> str | None:
-    """The text of the parts of an answer."""
     return "\n".join(part["text"] for part in parts if "text" in part) or None

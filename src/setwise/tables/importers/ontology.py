@@ -35,7 +35,11 @@ def read_tree(path: Any, classes: Classes = None) -> list[tuple[Any, Any]]:
         raise DataError(f"{file}: a node is a list or an object; give each a name.") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file}: {error}") from None
-    strange = [node for node in children if not _is_name(node)]
+    strange = [
+        node
+        for node in children
+        if not isinstance(node, (str, int, float)) or (isinstance(node, float) and not math.isfinite(node))
+    ]
     if strange:
         raise DataError(f"{file}: {strange[0]!r} is not a node of a tree; expected names, lists and objects.")
     names = dict(zip(children, match_classes([*children], classes), strict=True))
@@ -62,11 +66,6 @@ def _read_table(file: Path) -> list[tuple[Any, Any]]:
         lacking = next(name for name in ("parent", "child") if name not in table.column_names)
         raise absent_column(lacking, table.column_names, str(file), " (of two, parent and child)")
     pairs = list(zip(table[names[0]].to_pylist(), table[names[1]].to_pylist(), strict=True))
-    empty = next((i for i, pair in enumerate(pairs) if any(is_missing(node) or node == "" for node in pair)), None)
-    if empty is not None:
-        raise DataError(f"{file}: row {empty} lacks its parent or child.")
+    if empty := [i for i, pair in enumerate(pairs) if any(is_missing(node) or node == "" for node in pair)]:
+        raise DataError(f"{file}: row {empty[0]} lacks its parent or child.")
     return pairs
-
-
-def _is_name(node: Any) -> bool:
-    return isinstance(node, (str, int)) or (isinstance(node, float) and math.isfinite(node))

@@ -7,7 +7,7 @@ from typing import Any
 
 from setwise.errors import InputError
 from setwise.labels.vocabulary import Classes, Vocabulary
-from setwise.labels.votes import Votes, doubt_copies
+from setwise.labels.votes import doubt_copies
 from setwise.tables.importers.annotator_tables import from_annotators_long
 from setwise.tables.importers.imported import Imported
 from setwise.tables.importers.label_studio import from_label_studio, is_export
@@ -75,7 +75,6 @@ def import_votes(
     if files is not None and is_answer_lines(files):
         names = {"ids": columns.item or key or "id", "pattern": columns.pattern}
         found = from_answers_jsonl(files, **names, classes=classes, missing="empty")
-        assert isinstance(found.votes, Votes)  # noqa: S101 - they were imported
         doubt_copies(found.votes, f"{files}: ")
         return found
     names = {"annotator": columns.annotator, "label": columns.label, "weight": columns.weight}
