@@ -335,7 +335,14 @@ def picture(question, cells):
     gain.scatter(own, place, s=22, color=red, label="setwise", zorder=3)
     better = "less" if runner.question(question).BETTER == "less" else "more"
     gain.set_xlabel(f"{GAIN[question]} ({better} is better)", fontsize=9)
-    gain.set_yticks(place, [f"{one.data}, {one.setting}" for one in rows.itertuples()], fontsize=7)
+    gain.set_yticks(
+        place,
+        [
+            f"{one.data}, {one.setting}{' (large samples)' * ('large' in one.guarantee)}"
+            for one in rows.itertuples()
+        ],
+        fontsize=7,
+    )
     gain.set_ylim(-0.7, len(rows) - 0.3)
     gain.legend(fontsize=8, loc="best")
     if question == "sets" and len(rows):
