@@ -173,23 +173,17 @@ class Claim:
         """The claim without its note."""
         if self.event in {"overall", "found", "figures"}:
             return f"{self.subject}, {self._over('verified')}"
-        if self.event == "accepted":
-            return self._accepted_sentence
         if self.probability is None:
-            return f"nothing about whether the set {self.contained}"
-        bound = f"{self.contained} with probability at least {_decimal(self.probability)}"
+            about = "accepted labels" if self.event == "accepted" else f"whether the set {self.contained}"
+            return f"nothing about {about}"
+        least = _decimal(self.probability)
+        if self.event == "accepted":
+            return f"at most {format_share(1 - float(least))} of {self.subject} are wrong, {self._over('verified')}"
+        bound = f"{self.contained} with probability at least {least}"
         over = self._over("calibration")
         if self.subject == "a new row":
             return f"a new row's set {bound}, {over}"
         return f"the set of {self.subject} {bound}. This holds {over}"
-
-    @property
-    def _accepted_sentence(self) -> str:
-        """The claim as a bound on the share of wrong labels."""
-        if self.probability is None:
-            return "nothing about accepted labels"
-        wrong = format_share(1 - float(_decimal(self.probability)))
-        return f"at most {wrong} of {self.subject} are wrong, {self._over('verified')}"
 
     def _over(self, rows: str) -> str:
         """Over which draws the probability is meant."""

@@ -226,8 +226,6 @@ class RankedRows:
 
     def _error_of(self, labels: Ints, rows: Ints) -> float:
         """What the error of an estimated M adds to the variance of the mean excess."""
-        if self.support is None:
-            return 0.0
         share = labels.shape[1] * self.share
         weight = np.full((len(rows), self.K), -share)
         np.put_along_axis(weight, labels, 1 - share, axis=1)

@@ -106,9 +106,10 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
     return Dependence(float(agreed.mean()), mean, p_value)
 
 
-def measure_agreement(model: AnnotatorModel) -> Agreement:
-    """How often answers agree, and by how much that exceeds what a fitted model expects."""
-    return _agreement(model, AnswerLaw.of(model))
+def measure_agreement(model: AnnotatorModel, law: AnswerLaw | None = None) -> Agreement:
+    """How often answers agree, and by how much that exceeds what a fitted model expects, whose law may be known."""
+    agreed, expected = _pairs(model.votes, law or AnswerLaw.of(model))
+    return Agreement(agreed, _excess(agreed - expected, model))
 
 
 def calibrate_agreement(model: AnnotatorModel) -> Agreement:
@@ -118,7 +119,7 @@ def calibrate_agreement(model: AnnotatorModel) -> Agreement:
     where independence would otherwise be refuted and the data are not large.
     """
     law = AnswerLaw.of(model)
-    seen = _agreement(model, law)
+    seen = measure_agreement(model, law)
     found = dependence(*seen)
     if found is None or not found.refuted or len(model.votes) * model.votes.n_classes > _REDRAWN:
         return seen
@@ -136,11 +137,6 @@ def calibrate_agreement(model: AnnotatorModel) -> Agreement:
     error = np.nanstd(spread, ddof=1) / np.count_nonzero(~np.isnan(spread)) ** 0.5
     wider = max(deviation / max(error, TINY), 1.0)
     return seen._replace(excess=found.excess - means.mean() + spread * wider)
-
-
-def _agreement(model: AnnotatorModel, law: AnswerLaw) -> Agreement:
-    agreed, expected = _pairs(model.votes, law)
-    return Agreement(agreed, _excess(agreed - expected, model))
 
 
 def _draw(law: Floats, rng: np.random.Generator) -> Ints:

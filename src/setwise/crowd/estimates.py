@@ -381,7 +381,9 @@ def _measure(
         if facts.group is not None:
             shares = _group_shares(unit[seen], hit[seen], facts.group[row[seen]], len(m))
         elif what in _RECALLS:
-            shares = _binomial_shares(x.sum(axis=1), m.sum(axis=1))
+            x, m = x.sum(axis=1), m.sum(axis=1)
+            value = np.divide(x, m, out=np.full(len(m), np.nan), where=m > 0)
+            shares = Shares(value, *binomial_bounds(x, m, _DELTA), m)
         else:
             n[:, 0] = np.repeat(rows, width) - n[:, 1] if what == "share" else n[:, 0]
             shares = rectify(x, m, n, _DELTA)
@@ -390,11 +392,6 @@ def _measure(
         named[:] = [(*name, category) for category in categories for name in names]
         found.append((*named[kept, :3].T, *(part[kept] for part in shares), named[kept, 3]))
     return found
-
-
-def _binomial_shares(hits: Ints, count: Ints) -> Shares:
-    value = np.divide(hits, count, out=np.full(len(count), np.nan), where=count > 0)
-    return Shares(value, *binomial_bounds(hits, count, _DELTA), count)
 
 
 def _group_shares(unit: Ints, hit: Bools, group: Ints, count: int) -> Shares:
