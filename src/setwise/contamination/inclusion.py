@@ -71,11 +71,16 @@ def estimate_inclusion(
            [0. , 0. , 1. ]])
     """
     P, sets = on_the_same_columns(probabilities, candidates, classes)
-    if not 0 <= miss_rate < 1:
-        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
+    check_miss_rate(miss_rate)
     if iterations < 1:
         raise ValueError(f"iterations: {iterations}; at least one is needed.")
     return frozen(maximise(P, sets.to_mask(), miss_rate, iterations))
+
+
+def check_miss_rate(miss_rate: float) -> None:
+    """Refuses what is no share of candidate sets, or all of them."""
+    if not 0 <= miss_rate < 1:
+        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
 
 
 def on_the_same_columns(probabilities: Any, candidates: Any, classes: Classes) -> tuple[Floats, LabelSets]:

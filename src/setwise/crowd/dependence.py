@@ -10,7 +10,6 @@ from scipy.special import ndtr
 
 from setwise._arrays import Floats, Ints, frozen, take_rows
 from setwise.crowd.annotator_model import TINY, AnnotatorModel, Prior, fit_annotators
-from setwise.findings import format_p_value, format_share
 from setwise.labels.votes import Votes
 
 _CELLS = 20_000_000  # the most cells of a table
@@ -73,15 +72,6 @@ class Dependence:
     def refuted(self) -> bool:
         """Whether independent annotators would hardly agree like this."""
         return self.p_value < REFUTED
-
-    def __str__(self) -> str:
-        agree = f"Two answers to a row agree in {format_share(self.agreed, 1)} of cases"
-        expected = "Annotators this accurate who err independently would agree in "
-        expected += format_share(self.agreed - self.excess, 1)
-        judged = "The data do not contradict independence"
-        if self.refuted:
-            judged = f"The annotators {'share their errors' if self.excess > 0 else 'avoid each other’s answers'}"
-        return f"{agree}. {expected}. {judged} ({format_p_value(self.p_value)})."
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

@@ -155,7 +155,9 @@ class Evidence(LastingFacts):
         ragged = {
             name for name, column in read_columns(Evidence).items() if column.per == "candidate"
         } & held.keys()
-        taken = {name: _rows_of(value, chosen) for name, value in held.items() if name not in ragged}
+        taken = {name: value[chosen] for name, value in held.items() if name not in {"table", *ragged}}
+        if (table := held.get("table")) is not None:
+            taken["table"] = table.take(chosen) if isinstance(table, ScoreTable) else table[chosen]
         if ragged:
             entries = take_rows(self.sizes, chosen)
             taken |= {name: held[name][entries] for name in ragged}
@@ -179,10 +181,6 @@ class Evidence(LastingFacts):
     def _columns(self) -> dict[str, Any]:
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in held.items() if value is not None}
-
-
-def _rows_of(column: Any, chosen: Ints) -> Any:
-    return column.take(chosen) if isinstance(column, ScoreTable) else column[chosen]
 
 
 def gather(

@@ -243,13 +243,9 @@ class Judgement:
     @property
     def contamination(self) -> Premise:
         """The contamination that was declared, which the data may refute."""
-        if self.setting.assume.kind == "independent":
-            return self.independence
-        p = format_p_value(self.diagnosis.p_value)
-        refuted: Status = "refuted by the data"
-        kind = self.setting.assume.kind
+        p, kind = format_p_value(self.diagnosis.p_value), self.setting.assume.kind
         if self.diagnosis.refuted:
-            return Premise(kind, refuted, p)
+            return Premise(kind, "refuted by the data", p)
         return Premise(kind, "stated by you", f"the data do not contradict it, {p}")
 
     @lazy
