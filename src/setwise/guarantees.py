@@ -195,8 +195,15 @@ class Claim:
         return join_sentences(self.sentence, self.note)
 
 
+class Printed:
+    """Shown by notebooks as it prints."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Printed):
     """What is guaranteed about prediction sets at one confidence level, or about accepted labels.
 
     Prints as a headline and a few labelled lines; `to_dict` gives the same as plain data. Where rows were
@@ -375,9 +382,6 @@ class Guarantee:
 
     def __str__(self) -> str:
         return "\n".join(line for heading, texts in self.blocks for line in [heading, *format_lines(texts)] if line)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """The guarantee as plain data, ready for JSON."""

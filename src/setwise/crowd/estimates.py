@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import compare_verified, refuse_sole_answers, sizes_differ, warn_about_choice
 from setwise.findings import Finding
-from setwise.guarantees import Claim, Guarantee, Premise, format_lines
+from setwise.guarantees import Claim, Guarantee, Premise, Printed, format_lines
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, Vocabulary, label_vector, missing_labels
@@ -45,7 +44,7 @@ _VOICES = {"consensus", "model", "labels"}  # who answers rows beside the annota
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
+class Estimates(Printed):
     """Figures about rows, each with a 95 % interval. What follows is aligned.
 
     Attributes
@@ -123,9 +122,6 @@ class Estimates:
 
     def __repr__(self) -> str:
         return f"Estimates({len(self):,} figures, {self.n_verified:,} of {self.n:,} rows verified)"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         return self.describe()
