@@ -54,8 +54,7 @@ class Resemblance:
     @property
     def weights(self) -> Floats:
         """What the answer of each annotator counts, so that a group of near-copies counts once."""
-        shares: Floats = 1 / np.bincount(self.copies)[self.copies]
-        return shares
+        return 1 / np.bincount(self.copies)[self.copies]
 
     @property
     def effective_votes(self) -> float:
@@ -83,8 +82,7 @@ class Resemblance:
             np.fill_diagonal(distance, 0)
             tree = linkage(squareform(np.clip(distance, 0, 2), checks=False), "average")
             found[inside] = fcluster(tree, 1 - _FAMILY, "distance")
-        families: Ints = np.unique(found, return_inverse=True)[1]
-        return families
+        return np.unique(found, return_inverse=True)[1]
 
 
 def find_resemblance(votes: Votes, truth: Ints | None = None) -> Resemblance:

@@ -91,8 +91,7 @@ class Comparison:
         if self.calibration is None:
             raise ValueError("guarantee: this comparison was read from a file, without the calibration.")
         calibration = self.calibration.withdraw(self.differs) if self.differs else self.calibration
-        guarantee: Guarantee = calibration.guarantee(confidence_level)
-        return guarantee
+        return calibration.guarantee(confidence_level)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data, ready for JSON."""
@@ -283,8 +282,7 @@ class RowTally:
 
 def bonferroni(p_values: Floats, tests: int) -> Floats:
     """P-values of one of so many tests."""
-    corrected: Floats = np.minimum(p_values * tests, 1.0)
-    return corrected
+    return np.minimum(p_values * tests, 1.0)
 
 
 def read_new_rows(part: BaseCalibration, probabilities: Any, *, by: Any = None, candidates: Any = None) -> NewRows:

@@ -82,8 +82,7 @@ class Reference:
             seen = ~np.isnan(numbers)
             total[seen] += np.minimum(far[seen], _FARTHEST)
             present += seen
-        distances: Floats = total / np.maximum(present, 1)
-        return distances
+        return total / np.maximum(present, 1)
 
 
 @dataclass(frozen=True, eq=False)

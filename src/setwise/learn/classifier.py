@@ -167,8 +167,7 @@ class PartialLabelClassifier(CandidateClassifier):
         check_is_fitted(self)
         device = as_device(self.device)
         logits = self.fitted_.logits(read_source(self, X, device, reset=False), device)
-        probabilities: NDArray[np.float64] = logits.softmax(-1).mean(dim=0).cpu().numpy()
-        return probabilities
+        return logits.softmax(-1).mean(dim=0).cpu().numpy()
 
     @property
     def network_(self) -> torch.nn.Module:

@@ -139,8 +139,7 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
 
 
 def _add_remark(rule: Rule, remark: str) -> Rule:
-    remarked: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
-    return remarked
+    return replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
