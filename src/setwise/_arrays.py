@@ -55,8 +55,7 @@ def frozen(array: _A) -> _A:
 def concatenate(arrays: Sequence[Array]) -> Array:
     """Concatenates arrays; if their kinds differ, even in sign alone, the values stay as they are, as objects."""
     alike = len({array.dtype.kind for array in arrays}) == 1
-    made: Array = np.concatenate(arrays if alike else [array.astype(object) for array in arrays])
-    return made
+    return np.concatenate(arrays if alike else [array.astype(object) for array in arrays])
 
 
 def count_true(mask: Bools) -> Ints:
@@ -92,8 +91,7 @@ def row_positions(key: Any, n: int, instead: str) -> Ints:
             raise IndexError(instead)
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
         key = [key]
-    positions: Ints = np.arange(n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
-    return positions
+    return np.arange(n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
 
 
 def take_rows(sizes: Ints, chosen: Ints) -> Ints:

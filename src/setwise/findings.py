@@ -9,21 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Finding:
-    """What the rows show against a premise.
+    """What the rows show against a premise."""
 
-    Attributes
-    ----------
-    p_value
-        That of the test; None where rows were recognised, which is no matter of chance.
-    sentence
-        What was seen.
-    size
-        How many rows show it; 0 where it is a matter of all rows.
-    """
-
-    p_value: float | None
+    p_value: float | None  # None where rows were recognised, which is no matter of chance
     sentence: str
-    size: int = 0
+    size: int = 0  # how many rows show it; 0 where it is a matter of all rows
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Finding:

@@ -173,23 +173,17 @@ class Claim:
         """The claim without its note."""
         if self.event in {"overall", "found", "figures"}:
             return f"{self.subject}, {self._over('verified')}"
-        if self.event == "accepted":
-            return self._accepted_sentence
         if self.probability is None:
-            return f"nothing about whether the set {self.contained}"
-        bound = f"{self.contained} with probability at least {_decimal(self.probability)}"
+            about = "accepted labels" if self.event == "accepted" else f"whether the set {self.contained}"
+            return f"nothing about {about}"
+        least = _decimal(self.probability)
+        if self.event == "accepted":
+            return f"at most {format_share(1 - float(least))} of {self.subject} are wrong, {self._over('verified')}"
+        bound = f"{self.contained} with probability at least {least}"
         over = self._over("calibration")
         if self.subject == "a new row":
             return f"a new row's set {bound}, {over}"
         return f"the set of {self.subject} {bound}. This holds {over}"
-
-    @property
-    def _accepted_sentence(self) -> str:
-        """The claim as a bound on the share of wrong labels."""
-        if self.probability is None:
-            return "nothing about accepted labels"
-        wrong = format_share(1 - float(_decimal(self.probability)))
-        return f"at most {wrong} of {self.subject} are wrong, {self._over('verified')}"
 
     def _over(self, rows: str) -> str:
         """Over which draws the probability is meant."""
@@ -201,8 +195,15 @@ class Claim:
         return join_sentences(self.sentence, self.note)
 
 
+class Printed:
+    """Shown by notebooks as it prints."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Printed):
     """What is guaranteed about prediction sets at one confidence level, or about accepted labels.
 
     Prints as a headline and a few labelled lines; `to_dict` gives the same as plain data. Where rows were
@@ -381,9 +382,6 @@ class Guarantee:
 
     def __str__(self) -> str:
         return "\n".join(line for heading, texts in self.blocks for line in [heading, *format_lines(texts)] if line)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """The guarantee as plain data, ready for JSON."""

@@ -122,8 +122,7 @@ class RandomTies:
         noise = uniforms(probabilities, 0) if u is None else np.asarray(u, dtype=np.float64)
         noise = noise[:, None] if labels is None else noise
         own = _gather(probabilities, labels).astype(np.float64, copy=False)
-        scores: Floats = own * (noise * 2.0**-26 - 1) + noise * 2.0**-1000
-        return scores
+        return own * (noise * 2.0**-26 - 1) + noise * 2.0**-1000
 
     def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:
         """The mask of scores at most the threshold."""
@@ -494,8 +493,7 @@ def fill_gaps(score: Score, values: Array) -> Array:
     if not isinstance(score, RPS):
         return values
     left, right = (np.minimum.accumulate(side, axis=1) for side in (values, values[:, ::-1]))
-    filled: Array = np.maximum(left, right[:, ::-1])
-    return filled
+    return np.maximum(left, right[:, ::-1])
 
 
 def with_classes(score: Score, classes: Iterable[Any]) -> Score:
@@ -523,13 +521,11 @@ def _between(values: Array, first: Ints, last: Ints) -> Array:
     """Sums over ranges of columns."""
     sums = np.zeros((len(values), values.shape[1] + 1), dtype=np.float64 if values.dtype.kind == "f" else np.int32)
     np.cumsum(values, axis=1, out=sums[:, 1:])
-    between: Array = sums[:, last] - sums[:, first]
-    return between
+    return sums[:, last] - sums[:, first]
 
 
 def _compare(score: Score, probabilities: Floats, threshold: Any, u: Floats | None = None) -> Bools:
-    mask: Bools = score.score(probabilities, u=u) <= np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
-    return mask
+    return score.score(probabilities, u=u) <= np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
 
 
 def _exact(probabilities: Floats) -> Floats:

@@ -42,7 +42,7 @@ def test_a_resumed_run_compares_the_rows_of_finished_files_as_one_at_once_does(p
 
 BROKEN = {
     "nothing": lambda found: found.pop("compared"),
-    "another length": lambda found: found["compared"]["tallies"][0]["bars"].pop(),
+    "another length": lambda found: found["compared"]["tallies"][0]["cells"].pop(),
     "less": lambda found: found["compared"]["tallies"][0].pop("m"),
     "labels of another model": lambda found: found["compared"]["tallies"][0]["labels"].append([99, 1]),
     "text": lambda found: found.update(compared="x"),

@@ -86,10 +86,10 @@ def test_features_are_counted_in_parts_too(tmp_path):
     X = pd.DataFrame({"a": rng.normal(size=600), "b": rng.integers(0, 400, 600).astype(str), "c": rng.random(600)})
     X.loc[rng.random(600) < 0.1, "c"] = None
     summary = setwise.drift.feature_summary.FeatureSummary.of(X[:200])
-    whole, merged = summary.tally(), summary.tally()
+    whole, merged = (setwise.drift.feature_summary.FeatureTally(summary) for _ in range(2))
     for part in (X[200:400], X[400:]):
         whole.add(part)
-        alone = summary.tally()
+        alone = setwise.drift.feature_summary.FeatureTally(summary)
         alone.add(part)
         merged.include(alone.export())
     assert [kind.p_values.tolist() for kind in merged.tests()] == [kind.p_values.tolist() for kind in whole.tests()]

@@ -106,18 +106,15 @@ class BaseCalibration:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        setting = replace(self.setting, judged=self.judgement)
-        return tuple(self._calibrate_category(code, calibrate, part, setting) for code, part in enumerate(parts))
-
-    def _calibrate_category(
-        self, code: int, calibrate: Callable[..., Rule], part: Evidence, setting: Setting
-    ) -> Rule:
-        try:
-            return calibrate(part, setting)
-        except ValueError as error:
-            if self.categories is not None:
-                error.add_note(f"This is category {self.category_names[code]!r} of by.")
-            raise
+        setting, rules = replace(self.setting, judged=self.judgement), list[Rule]()
+        for name, part in zip(self.category_names, parts, strict=True):
+            try:
+                rules.append(calibrate(part, setting))
+            except ValueError as error:
+                if self.categories is not None:
+                    error.add_note(f"This is category {name!r} of by.")
+                raise
+        return tuple(rules)
 
     @property
     def classes(self) -> Array:

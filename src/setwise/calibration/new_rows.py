@@ -30,26 +30,14 @@ _AUTOMATIC = ("predicted", "size")  # categories that are found, for calibration
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
-    """Reads new rows as the calibration rows were read, and refuses what does not match these.
-
-    Attributes
-    ----------
-    score, vocabulary, setting
-        Those of the calibration.
-    categories
-        The categories of the calibration rows, where they have any.
-    weighted
-        Whether the calibration rows have weights.
-    annotators
-        The annotator model for votes of new rows, where verified rows have votes.
-    """
+    """Reads new rows as the calibration rows were read, and refuses what does not match these."""
 
     score: Score
     vocabulary: Vocabulary
     setting: Setting
-    categories: Vocabulary | None
-    weighted: bool
-    annotators: AnnotatorParameters | None
+    categories: Vocabulary | None  # of the calibration rows, where they have any
+    weighted: bool  # whether these have weights
+    annotators: AnnotatorParameters | None  # for votes of new rows, where verified rows have votes
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -125,29 +113,13 @@ class RowReader:
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """The rows of one call. What not every call needs is read, and refused, at first use.
-
-    Attributes
-    ----------
-    reader
-        The reader that read them.
-    probabilities
-        The probabilities in the precision of the calibration.
-    off
-        How far scores may be off where they were passed in another floating type.
-    candidates
-        The candidates of each row, all labels where it has none; None where none were passed.
-    votes
-        The votes that the candidates come from, if there are any.
-    by, sample_weight, row_ids
-        As they were passed.
-    """
+    """The rows of one call. What not every call needs is read, and refused, at first use."""
 
     reader: RowReader
-    probabilities: Probabilities
-    off: float
-    candidates: LabelSets | None
-    votes: Votes | None
+    probabilities: Probabilities  # in the precision of the calibration
+    off: float  # how far scores may be off where probabilities were passed in another floating type
+    candidates: LabelSets | None  # all labels where a row has none; None where none were passed
+    votes: Votes | None  # that the candidates come from, if there are any
     by: Any
     sample_weight: Any
     row_ids: Any

@@ -216,8 +216,7 @@ class RankedRows:
 
     def _sum_ranks(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Array:
         """The sum of u over the labels of these ranks, in each row."""
-        seen: Array = self._from[rows, self._column[low]] - self._from[rows, self._column[high]]
-        return seen
+        return self._from[rows, self._column[low]] - self._from[rows, self._column[high]]
 
     def _excess(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Floats:
         """By how much the labels of these ranks exceed what they must reach: mean zero or more given x."""
@@ -226,8 +225,6 @@ class RankedRows:
 
     def _error_of(self, labels: Ints, rows: Ints) -> float:
         """What the error of an estimated M adds to the variance of the mean excess."""
-        if self.support is None:
-            return 0.0
         share = labels.shape[1] * self.share
         weight = np.full((len(rows), self.K), -share)
         np.put_along_axis(weight, labels, 1 - share, axis=1)

@@ -12,7 +12,7 @@ from setwise._arrays import Bools
 from setwise._types import Candidates, ProbabilityRows
 from setwise.contamination.assumption import Assumption, AssumptionLike, as_assumption
 from setwise.contamination.deficit_tests import Deficit, RankedRows
-from setwise.contamination.inclusion import check_separable, maximise, on_the_same_columns
+from setwise.contamination.inclusion import check_miss_rate, check_separable, maximise, on_the_same_columns
 from setwise.errors import InputError, Remedy
 from setwise.evidence.score_table import ScoreTable, Table
 from setwise.findings import format_p_value
@@ -224,7 +224,7 @@ def diagnose(
     P, sets = on_the_same_columns(probabilities, candidates, classes)
     mask, declared = sets.to_mask(), as_assumption(assume, P.shape[1])
     if declared.kind == "class" and declared.matrix is None:
-        _check_miss_rate(miss_rate)
+        check_miss_rate(miss_rate)
         declared = replace(declared, matrix=maximise(P, mask, miss_rate), estimated=True)
     return examine(ScoreTable(LAC(), P), mask, declared, miss_rate, level, classes=sets.classes.tolist())
 
@@ -243,7 +243,7 @@ def examine(
     Scores are no posterior, so a class-conditional assumption comes with its matrix, given or estimated.
     """
     n, n_classes = mask.shape
-    _check_miss_rate(miss_rate)
+    check_miss_rate(miss_rate)
     if n < 2:
         raise ValueError(f"candidates: {n} row; nothing can be tested on fewer than two.")
     names = list(range(n_classes)) if classes is None else list(classes)
@@ -298,8 +298,3 @@ def _check_matrix(declared: Assumption, miss_rate: float, names: list[Any]) -> N
     if miss_rate and not np.allclose(np.diag(M), 1 - miss_rate, atol=1e-6):
         raise ValueError(f"assume: the diagonal of the matrix is not 1 − miss_rate = {1 - miss_rate:g}.")
     check_separable(M, names)
-
-
-def _check_miss_rate(miss_rate: float) -> None:
-    if not 0 <= miss_rate < 1:
-        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")

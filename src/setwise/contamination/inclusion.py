@@ -21,7 +21,8 @@ from setwise.labels.vocabulary import Classes
 from setwise.probabilities.dense import as_probabilities
 
 _EDGE = 1e-6  # how near to 0 and 1 an estimated inclusion probability may come
-_SETTLED = 1e-5
+_SETTLED = 1e-5  # how far entries may still move in the last of
+_STEPS = 200  # steps at most
 _SEPARABLE = 0.02
 """The smallest singular value of M that is still inverted: errors in M grow by its inverse."""
 _SAME = 0.1  # rows of M that differ nowhere by more are named together
@@ -33,7 +34,6 @@ def estimate_inclusion(
     *,
     classes: Classes = None,
     miss_rate: float = 0.0,
-    iterations: int = 200,
 ) -> Floats:
     """The (K, K) matrix of inclusion probabilities M_kl = P(l ∈ S | y = k), from candidates and a posterior.
 
@@ -47,8 +47,6 @@ def estimate_inclusion(
         The labels in the order of the columns, where candidates are not positions or a mask.
     miss_rate
         η: how often the truth is absent. The diagonal is 1 − η.
-    iterations
-        At most so many steps; it stops earlier when no entry moves.
 
     Notes
     -----
@@ -71,11 +69,14 @@ def estimate_inclusion(
            [0. , 0. , 1. ]])
     """
     P, sets = on_the_same_columns(probabilities, candidates, classes)
+    check_miss_rate(miss_rate)
+    return frozen(maximise(P, sets.to_mask(), miss_rate))
+
+
+def check_miss_rate(miss_rate: float) -> None:
+    """Refuses what is no share of candidate sets, or all of them."""
     if not 0 <= miss_rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
-    if iterations < 1:
-        raise ValueError(f"iterations: {iterations}; at least one is needed.")
-    return frozen(maximise(P, sets.to_mask(), miss_rate, iterations))
 
 
 def on_the_same_columns(probabilities: Any, candidates: Any, classes: Classes) -> tuple[Floats, LabelSets]:
@@ -93,7 +94,7 @@ def on_the_same_columns(probabilities: Any, candidates: Any, classes: Classes) -
     return as_probabilities(probabilities, classes=sets.classes), sets
 
 
-def maximise(P: Floats, mask: Bools, miss_rate: float, iterations: int = 200) -> Floats:
+def maximise(P: Floats, mask: Bools, miss_rate: float) -> Floats:
     """The estimate of M from checked arrays."""
     n_classes = mask.shape[1]
     held = mask.astype(np.float64)
@@ -106,7 +107,7 @@ def maximise(P: Floats, mask: Bools, miss_rate: float, iterations: int = 200) ->
     lost = ~np.isfinite(log_f).any(axis=1)
     log_f[lost] = np.where(mask[lost], 0.0, -np.inf)  # the model excludes every candidate: none is preferred
     M = prior
-    for _ in range(iterations):
+    for _ in range(_STEPS):
         weight, before = responsibilities(log_f, held, M), M
         M = _with_diagonal((weight.T @ held + prior) / (weight.sum(axis=0) + 1)[:, None], miss_rate)
         if np.abs(M - before).max() < _SETTLED:

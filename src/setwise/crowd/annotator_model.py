@@ -36,34 +36,19 @@ TINY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorParameters:
-    """The parameters of annotators and classifier that EM found; they give the posterior of any rows.
+    """The parameters of annotators and classifier that EM found; they give the posterior of any rows."""
 
-    Attributes
-    ----------
-    names
-        The annotators; None where answers are anonymous.
-    confusion
-        (K, K): how often the annotators together answer l where k is true. Files of earlier versions may have K
-        columns more, for answers that denied a label.
-    people, said, own
-        Positions of the annotator and the answer of each pair that occurs, and its (pairs, K) probabilities.
-    total
-        (annotators, K): how many answers each annotator gave to rows of each class.
-    temperature, shift
-        β and b.
-    shrink
-        How many answers of a class the confusions of all count for in an annotator's own.
-    """
-
-    names: Vocabulary | None
+    names: Vocabulary | None  # of the annotators; None where answers are anonymous
     confusion: Floats
-    people: Ints
-    said: Ints
-    own: Floats
-    total: Floats
-    temperature: float
-    shift: Floats
-    shrink: float = _SHRINK
+    """(K, K): how often the annotators together answer l where k is true. Files of earlier versions may have K
+    columns more, for answers that denied a label."""
+    people: Ints  # the position of the annotator of each pair that occurs,
+    said: Ints  # that of the answer,
+    own: Floats  # and its (pairs, K) probabilities
+    total: Floats  # (annotators, K): how many answers each annotator gave to rows of each class
+    temperature: float  # β
+    shift: Floats  # b
+    shrink: float = _SHRINK  # how many answers of a class the confusions of all count for in an annotator's own
 
     def posterior(self, votes: Votes, probabilities: Floats | None = None) -> Floats:
         """(n, K): the probability of each label given the row's answers and the model's probabilities.
@@ -115,24 +100,12 @@ class AnnotatorParameters:
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorModel:
-    """The annotator model fitted to some rows.
-
-    Attributes
-    ----------
-    votes
-        The answers of the rows.
-    parameters
-        The parameters of the annotators.
-    posterior
-        (n, K): the probability of each label given the answers of its row and the model's probabilities.
-    prior
-        The probability of each label given the model's probabilities alone.
-    """
+    """The annotator model fitted to the answers of some rows."""
 
     votes: Votes
     parameters: AnnotatorParameters
-    posterior: Floats
-    prior: Prior
+    posterior: Floats  # (n, K): the probability of each label given the row's answers and the model's probabilities
+    prior: Prior  # given the model's probabilities alone
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,9 +228,9 @@ class AnswerMatrices:
         of_answer = sparse.csr_array((ones, (said, each)), shape=(count, len(keys)))
         rows = max(people, int(asked.max(initial=0)) + 1)
         of_person = sparse.csr_array((ones, (asked, each)), shape=(rows, len(keys)))
-        prior, named = _start(count), votes.annotator is not None
+        prior = np.full((count, count), _SPREAD / count) + _RIGHT * np.eye(count)  # the answers that C starts from
         by_pair, by_row = (_in_blocks(matrix, count) for matrix in (pairs, pairs.T.tocsr()))
-        return cls(by_pair, by_row, of_answer, of_person, asked, said, prior, named)
+        return cls(by_pair, by_row, of_answer, of_person, asked, said, prior, votes.annotator is not None)
 
     def weigh(self, own: Floats, prior: Prior, posterior: Floats) -> _Weighed:
         """Writes the posterior that follows from confusions and prior probabilities."""
@@ -338,8 +311,3 @@ def _in_blocks(matrix: Any, k: int) -> dict[int, Any]:
 def _row_maxima(values: Floats) -> Floats:
     """(n, 1): many times faster than `max` for rows of few columns."""
     return along_rows(values, values.argmax(axis=1)[:, None])
-
-
-def _start(k: int) -> Floats:
-    """The answers that C starts from, and that stand for classes with few answers."""
-    return np.full((k, k), _SPREAD / k) + _RIGHT * np.eye(k)

@@ -35,24 +35,12 @@ _PRIOR = 10.0  # verified answers that the accuracy of all counts for in that of
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """What annotators say together.
+    """What annotators say together."""
 
-    Attributes
-    ----------
-    votes
-        The answers, where a group of near-copies shares the weight of one annotator.
-    resemblance
-        How alike annotators answer; None where they are not named.
-    probabilities
-        Those of a classifier, if there are any.
-    certainty
-        Per row, the weight of its answers over what it would be if each counted as one at least.
-    """
-
-    votes: Votes
-    resemblance: Resemblance | None
-    probabilities: Floats | None
-    certainty: Floats
+    votes: Votes  # where a group of near-copies shares the weight of one annotator
+    resemblance: Resemblance | None  # how alike annotators answer; None where they are not named
+    probabilities: Floats | None  # those of a classifier, if there are any
+    certainty: Floats  # of each row; see `answer_certainty`
 
     @lazy
     def model(self) -> AnnotatorModel:

@@ -10,7 +10,6 @@ from scipy.special import ndtr
 
 from setwise._arrays import Floats, Ints, frozen, take_rows
 from setwise.crowd.annotator_model import TINY, AnnotatorModel, Prior, fit_annotators
-from setwise.findings import format_p_value, format_share
 from setwise.labels.votes import Votes
 
 _CELLS = 20_000_000  # the most cells of a table
@@ -74,15 +73,6 @@ class Dependence:
         """Whether independent annotators would hardly agree like this."""
         return self.p_value < REFUTED
 
-    def __str__(self) -> str:
-        agree = f"Two answers to a row agree in {format_share(self.agreed, 1)} of cases"
-        expected = "Annotators this accurate who err independently would agree in "
-        expected += format_share(self.agreed - self.excess, 1)
-        judged = "The data do not contradict independence"
-        if self.refuted:
-            judged = f"The annotators {'share their errors' if self.excess > 0 else 'avoid each other’s answers'}"
-        return f"{agree}. {expected}. {judged} ({format_p_value(self.p_value)})."
-
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return asdict(self) | {"refuted": self.refuted}
@@ -106,9 +96,10 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
     return Dependence(float(agreed.mean()), mean, p_value)
 
 
-def measure_agreement(model: AnnotatorModel) -> Agreement:
-    """How often answers agree, and by how much that exceeds what a fitted model expects."""
-    return _agreement(model, AnswerLaw.of(model))
+def measure_agreement(model: AnnotatorModel, law: AnswerLaw | None = None) -> Agreement:
+    """How often answers agree, and by how much that exceeds what a fitted model expects, whose law may be known."""
+    agreed, expected = _pairs(model.votes, law or AnswerLaw.of(model))
+    return Agreement(agreed, _excess(agreed - expected, model))
 
 
 def calibrate_agreement(model: AnnotatorModel) -> Agreement:
@@ -118,7 +109,7 @@ def calibrate_agreement(model: AnnotatorModel) -> Agreement:
     where independence would otherwise be refuted and the data are not large.
     """
     law = AnswerLaw.of(model)
-    seen = _agreement(model, law)
+    seen = measure_agreement(model, law)
     found = dependence(*seen)
     if found is None or not found.refuted or len(model.votes) * model.votes.n_classes > _REDRAWN:
         return seen
@@ -136,11 +127,6 @@ def calibrate_agreement(model: AnnotatorModel) -> Agreement:
     error = np.nanstd(spread, ddof=1) / np.count_nonzero(~np.isnan(spread)) ** 0.5
     wider = max(deviation / max(error, TINY), 1.0)
     return seen._replace(excess=found.excess - means.mean() + spread * wider)
-
-
-def _agreement(model: AnnotatorModel, law: AnswerLaw) -> Agreement:
-    agreed, expected = _pairs(model.votes, law)
-    return Agreement(agreed, _excess(agreed - expected, model))
 
 
 def _draw(law: Floats, rng: np.random.Generator) -> Ints:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import compare_verified, refuse_sole_answers, sizes_differ, warn_about_choice
 from setwise.findings import Finding
-from setwise.guarantees import Claim, Guarantee, Premise, format_lines
+from setwise.guarantees import Claim, Guarantee, Premise, Printed, format_lines
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, Vocabulary, label_vector, missing_labels
@@ -45,7 +44,7 @@ _VOICES = {"consensus", "model", "labels"}  # who answers rows beside the annota
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
+class Estimates(Printed):
     """Figures about rows, each with a 95 % interval. What follows is aligned.
 
     Attributes
@@ -123,9 +122,6 @@ class Estimates:
 
     def __repr__(self) -> str:
         return f"Estimates({len(self):,} figures, {self.n_verified:,} of {self.n:,} rows verified)"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         return self.describe()
@@ -381,7 +377,9 @@ def _measure(
         if facts.group is not None:
             shares = _group_shares(unit[seen], hit[seen], facts.group[row[seen]], len(m))
         elif what in _RECALLS:
-            shares = _binomial_shares(x.sum(axis=1), m.sum(axis=1))
+            x, m = x.sum(axis=1), m.sum(axis=1)
+            value = np.divide(x, m, out=np.full(len(m), np.nan), where=m > 0)
+            shares = Shares(value, *binomial_bounds(x, m, _DELTA), m)
         else:
             n[:, 0] = np.repeat(rows, width) - n[:, 1] if what == "share" else n[:, 0]
             shares = rectify(x, m, n, _DELTA)
@@ -390,11 +388,6 @@ def _measure(
         named[:] = [(*name, category) for category in categories for name in names]
         found.append((*named[kept, :3].T, *(part[kept] for part in shares), named[kept, 3]))
     return found
-
-
-def _binomial_shares(hits: Ints, count: Ints) -> Shares:
-    value = np.divide(hits, count, out=np.full(len(count), np.nan), where=count > 0)
-    return Shares(value, *binomial_bounds(hits, count, _DELTA), count)
 
 
 def _group_shares(unit: Ints, hit: Bools, group: Ints, count: int) -> Shares:

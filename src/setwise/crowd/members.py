@@ -55,5 +55,4 @@ def compare_members(row: Ints, who: Ints, right: Ints, panel: Ints, answers: Int
 
 def _chance(won: Floats, lost: Floats) -> Floats:
     """How probable so many wins, of those rows where one of two is right, are for equals."""
-    chance: Floats = np.where(won > 0, betainc(np.maximum(won, 1), lost + 1, 0.5), 1.0)  # a binomial tail
-    return chance
+    return np.where(won > 0, betainc(np.maximum(won, 1), lost + 1, 0.5), 1.0)  # a binomial tail

@@ -40,36 +40,21 @@ _FAMILY = 0.4  # how far errors are correlated within a family
 
 @dataclass(frozen=True)
 class Resemblance:
-    """How alike pairs of annotators answer.
+    """How alike pairs of annotators answer, those with enough common rows."""
 
-    Attributes
-    ----------
-    first, second
-        The annotators of each pair, those with enough common rows.
-    common, agree, beyond
-        How many rows both answered, the share in which they agree, and how far that exceeds chance (Cohen's kappa).
-    together
-        The correlation of their errors; NaN where too few are known.
-    copies
-        For each annotator, the number of its group of near-copies.
-    per_row
-        How many annotators answered a row, on average over the rows with answers.
-    """
-
-    first: Ints
+    first: Ints  # the annotators of each pair
     second: Ints
-    common: Ints
-    agree: Floats
-    beyond: Floats
-    together: Floats
-    copies: Ints
-    per_row: float
+    common: Ints  # how many rows both answered
+    agree: Floats  # the share of these in which they agree
+    beyond: Floats  # how far that exceeds chance (Cohen's kappa)
+    together: Floats  # the correlation of their errors; NaN where too few are known
+    copies: Ints  # for each annotator, the number of its group of near-copies
+    per_row: float  # how many annotators answered a row, on average over the rows with answers
 
     @property
     def weights(self) -> Floats:
         """What the answer of each annotator counts, so that a group of near-copies counts once."""
-        shares: Floats = 1 / np.bincount(self.copies)[self.copies]
-        return shares
+        return 1 / np.bincount(self.copies)[self.copies]
 
     @property
     def effective_votes(self) -> float:
@@ -97,8 +82,7 @@ class Resemblance:
             np.fill_diagonal(distance, 0)
             tree = linkage(squareform(np.clip(distance, 0, 2), checks=False), "average")
             found[inside] = fcluster(tree, 1 - _FAMILY, "distance")
-        families: Ints = np.unique(found, return_inverse=True)[1]
-        return families
+        return np.unique(found, return_inverse=True)[1]
 
 
 def find_resemblance(votes: Votes, truth: Ints | None = None) -> Resemblance:

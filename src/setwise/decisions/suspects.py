@@ -9,7 +9,6 @@ Benjamini–Hochberg at `max_false` takes rows. The joint bounds say how many ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import compare_verified, refuse_sole_answers, warn_about_choice
 from setwise.findings import format_share
-from setwise.guarantees import Claim, Guarantee, Premise, format_lines
+from setwise.guarantees import Claim, Guarantee, Premise, Printed, format_lines
 from setwise.labels.coerce import as_candidates
 from setwise.labels.vocabulary import MISSING, Classes
 from setwise.labels.votes import Votes
@@ -38,7 +37,7 @@ from setwise.strategies.judgement import DELTA, Judgement, Setting
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Suspects:
+class Suspects(Printed):
     """Rows whose given label looks wrong, the most suspect first.
 
     Attributes
@@ -84,9 +83,6 @@ class Suspects:
 
     def __repr__(self) -> str:
         return f"Suspects({len(self):,} labels, max_false={self.max_false:g})"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def suspects(

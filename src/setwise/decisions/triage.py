@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +32,7 @@ from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import compare_verified, refuse_written, warn_about_choice
 from setwise.findings import format_share
-from setwise.guarantees import Claim, Guarantee, Premise, format_lines
+from setwise.guarantees import Claim, Guarantee, Premise, Printed, format_lines
 from setwise.labels.vocabulary import MISSING, Vocabulary, label_vector
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows, as_probabilities
@@ -52,7 +51,7 @@ _FAR = 2.0  # times the error on average, beyond which the bound of a draw is re
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Triage:
+class Triage(Printed):
     """Which rows may be accepted with which label, and which go to review.
 
     Attributes
@@ -169,9 +168,6 @@ class Triage:
     def __repr__(self) -> str:
         taken = int(self.accepted.sum())
         return f"Triage({taken:,} of {len(self):,} accepted, mode={self.mode!r}, max_error={self.max_error:g})"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def triage(

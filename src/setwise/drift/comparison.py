@@ -10,7 +10,7 @@ one source are called different with probability at most `LEVEL`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from setwise._types import Candidates, Column, Features
 from setwise.calibration.base import BaseCalibration
 from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import AnyCalibration
-from setwise.drift.feature_summary import Family, FeatureSummary
+from setwise.drift.feature_summary import Family, FeatureSummary, FeatureTally
 from setwise.errors import InputError
 from setwise.evidence.row_facts import categories
 from setwise.findings import Finding, format_p_value
@@ -33,7 +33,6 @@ from setwise.two_samples import Points, fisher, kolmogorov_smirnov
 LEVEL = 0.01
 """Rows from one source are called different with at most this probability."""
 _ALL, _STEP = 2**17, 8  # rows of a stream that are all counted, and the step at which others are
-_BARS = 20  # of the picture of the top probabilities
 _MOST, _SHOWN = 32, 3  # findings that are kept, and that are named in a sentence
 
 
@@ -54,8 +53,6 @@ class Comparison:
         What was not compared, and why.
     n, m
         How many calibration rows (or groups) and new ones were compared.
-    bars
-        How many of each have a top probability in each twentieth of [0, 1].
     used
         What shows that new rows were learned from or calibrated on.
     left_out
@@ -67,7 +64,6 @@ class Comparison:
     remarks: tuple[str, ...]
     n: int
     m: int
-    bars: tuple[tuple[int, ...], tuple[int, ...]]
     calibration: AnyCalibration | None = field(default=None, repr=False)
     used: Finding | None = None
     left_out: int = 0
@@ -95,8 +91,7 @@ class Comparison:
         if self.calibration is None:
             raise ValueError("guarantee: this comparison was read from a file, without the calibration.")
         calibration = self.calibration.withdraw(self.differs) if self.differs else self.calibration
-        guarantee: Guarantee = calibration.guarantee(confidence_level)
-        return guarantee
+        return calibration.guarantee(confidence_level)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data, ready for JSON."""
@@ -108,7 +103,6 @@ class Comparison:
             "calibration_rows": self.n,
             "new_rows": self.m,
             "left_out": self.left_out,
-            "bars": [list(each) for each in self.bars],
             "used": None if self.used is None else asdict(self.used),
             "text": self.sentence,
         }
@@ -118,11 +112,10 @@ class Comparison:
         """A comparison from what `to_dict` gave, without the calibration."""
         findings = tuple(Finding.from_dict(found) for found in plain["findings"])
         plain = {"left_out": 0, **plain}  # of a file of 0.2
-        old, new = map(tuple, plain["bars"])
         rows = int(plain["calibration_rows"]), int(plain["new_rows"])
         used = None if plain["used"] is None else Finding.from_dict(plain["used"])
         more: dict[str, Any] = {"used": used, "left_out": int(plain["left_out"])}
-        made = cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, (old, new), **more)
+        made = cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, **more)
         if {name for name, value in made.to_dict().items() if plain[name] != value} - {"text"}:
             raise ValueError("its entries are not those of a comparison")
         return made
@@ -166,14 +159,7 @@ class Comparison:
 class RowTally:
     """New rows beside calibration rows, batch by batch, of which only counts are kept.
 
-    Parameters
-    ----------
-    calibration
-        What the rows are compared with.
-    features
-        What is known of the features of the calibration rows.
-    by_category
-        Whether rows are compared within each category, where the calibration has any.
+    Rows are compared within each category, where the calibration has any, unless `by_category` is false.
     """
 
     def __init__(
@@ -194,7 +180,7 @@ class RowTally:
         )
         plain = not self._apart and not self._grouped and first.category is None
         self._summarised = features is not None
-        self._features = features.tally() if features is not None and plain else None
+        self._features = FeatureTally(features) if features is not None and plain else None
         if features is not None and not plain and not self._apart:
             self._remarks.setdefault("features, which are compared for rows without groups and categories")
 
@@ -289,7 +275,6 @@ class RowTally:
             tuple(self._remarks),
             sum(tally.n for tally in self._tallies),
             0 if first is None else first.m,
-            _bars(self._tallies),
             self._calibration,
             left_out=self._left_out,
         )
@@ -297,8 +282,7 @@ class RowTally:
 
 def bonferroni(p_values: Floats, tests: int) -> Floats:
     """P-values of one of so many tests."""
-    corrected: Floats = np.minimum(p_values * tests, 1.0)
-    return corrected
+    return np.minimum(p_values * tests, 1.0)
 
 
 def read_new_rows(part: BaseCalibration, probabilities: Any, *, by: Any = None, candidates: Any = None) -> NewRows:
@@ -329,8 +313,6 @@ class _PartTally:
         self.n, self.m = len(rows.codes), 0
         self.cells = [_Cell(rows.confidence[rows.codes == code]) for code in range(len(self.categories or [None]))]
         self.labels, self.new_labels = Counter(rows.keys(self.k)), Counter[int]()
-        self.bars = _histogram(rows.confidence)
-        self.new_bars = np.zeros(_BARS, dtype=np.int64)
         self.tied = False
 
     def add(self, new: NewRows, groups: Column) -> None:
@@ -350,7 +332,6 @@ class _PartTally:
         for code in np.unique(rows.codes):
             self.cells[code].add(rows.confidence[rows.codes == code], off)
         self.new_labels.update(rows.keys(self.k))
-        self.new_bars += _histogram(rows.confidence)
 
     def within(self, code: int) -> str:
         """In which category, as part of a sentence."""
@@ -362,7 +343,6 @@ class _PartTally:
             "m": self.m,
             "tied": self.tied,
             "labels": list(self.new_labels.items()),
-            "bars": self.new_bars,
             "cells": [(cell.below, cell.upto, cell.new_total, cell.m) for cell in self.cells],
         }
 
@@ -374,7 +354,6 @@ class _PartTally:
         self.m += held["m"]
         self.tied |= held["tied"]
         self.new_labels.update(labels)
-        self.new_bars += held["bars"]
         for cell, (below, upto, total, m) in zip(self.cells, held["cells"], strict=True):
             cell.below += below
             cell.upto += upto
@@ -481,16 +460,3 @@ def _labels(tallies: list[_PartTally]) -> Family:
         return f"{tally.classes.tolist()[label]!r} is predicted for {shares}{tally.within(code)}"
 
     return Family(np.concatenate(p_values) if p_values else np.empty(0), sentence)
-
-
-def _histogram(confidence: Floats) -> Ints:
-    counts: Ints = np.bincount(np.clip((confidence * _BARS).astype(int), 0, _BARS - 1), minlength=_BARS)
-    return counts
-
-
-def _bars(tallies: Iterable[_PartTally]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    found = np.zeros((2, _BARS), dtype=np.int64)
-    for tally in tallies:
-        found += np.stack([tally.bars, tally.new_bars])
-    old, new = found.tolist()
-    return tuple(old), tuple(new)

@@ -82,29 +82,18 @@ class Reference:
             seen = ~np.isnan(numbers)
             total[seen] += np.minimum(far[seen], _FARTHEST)
             present += seen
-        distances: Floats = total / np.maximum(present, 1)
-        return distances
+        return total / np.maximum(present, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureSummary:
-    """The features of calibration rows.
-
-    Attributes
-    ----------
-    names, columns
-        Of each column its name, and counts at points, or of values; None of a column of too many texts.
-    rows
-        How many calibration rows there are.
-    reference, distances
-        What distances are taken from, and those of the calibration rows; None without known learning rows.
-    """
+    """The features of calibration rows."""
 
     names: tuple[str, ...]
-    columns: tuple[Points | Counter[str] | None, ...]
+    columns: tuple[Points | Counter[str] | None, ...]  # counts at points, or of values; None of too many texts
     rows: int
-    reference: Reference | None = None
-    distances: Floats | None = None
+    reference: Reference | None = None  # what distances are taken from; None without known learning rows
+    distances: Floats | None = None  # those of the calibration rows
 
     @classmethod
     def of(cls, X: Any, reference: Reference | None = None) -> FeatureSummary | None:
@@ -122,10 +111,6 @@ class FeatureSummary:
         if names is None or len(names) != len(self.names):
             return self
         return replace(self, names=tuple(map(str, names)))
-
-    def tally(self) -> FeatureTally:
-        """An empty count of new rows."""
-        return FeatureTally(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes it as one file."""
@@ -188,7 +173,7 @@ class FeatureTally:
         """Counts some rows: of every 8,192 rows, 2,048 at equal steps."""
         named = _columns(X)
         if named is None or len(named) != len(self.summary.columns):
-            self._stop("features, because these rows are not a table like that of the calibration rows")
+            self.remarks = ["features, because these rows are not a table like that of the calibration rows"]
             return
         rows = len(named[0][1])
         taken = np.zeros(rows, dtype=bool)
@@ -207,7 +192,7 @@ class FeatureTally:
                     self._present[i] += len(_texts(values))
                     continue
                 if numbers is None:
-                    self._stop(f"features, because {self.summary.names[i]!r} was a column of numbers")
+                    self.remarks = [f"features, because {self.summary.names[i]!r} was a column of numbers"]
                     return
                 present = numbers[~np.isnan(numbers)]
                 below, upto = counts_at(column.values, np.sort(present))
@@ -256,9 +241,6 @@ class FeatureTally:
         yield self._numbers()
         yield self._texts()
         yield self._missing()
-
-    def _stop(self, why: str) -> None:
-        self.remarks = [why]
 
     def _distances(self) -> Family:
         if self._far is None or self.summary.distances is None:

@@ -447,8 +447,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 def _average(matrices: list[Floats]) -> Floats:
     """The mean of the probabilities of several models."""
-    average: Floats = matrices[0] if len(matrices) == 1 else np.mean(matrices, axis=0)
-    return average
+    return matrices[0] if len(matrices) == 1 else np.mean(matrices, axis=0)
 
 
 def _drop_none(**options: Any) -> dict[str, Any]:

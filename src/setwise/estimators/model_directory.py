@@ -11,8 +11,8 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 
-from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.conformal.calibration import Calibration
 from setwise.drift.feature_summary import FeatureSummary
@@ -88,11 +87,7 @@ def read_stored(
 
 def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
     """Reads the calibrations in a directory, one per model."""
-
-    def read(folder: Path, head: dict[str, Any]) -> list[Calibration]:
-        return _calibrations(Parts(folder, head["files"]), head)
-
-    return _read_steadily(Path(path), read)
+    return _read_steadily(Path(path), lambda folder, head: _calibrations(Parts(folder, head["files"]), head))
 
 
 def _read_steadily(folder: Path, read: Callable[[Path, dict[str, Any]], _Read]) -> _Read:
@@ -121,8 +116,11 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
     models, probe = [], None
     for member, own in zip(members, estimators, strict=True):
         others = _other_versions(head) if own is None else ""
+        quiet: AbstractContextManager[None] = nullcontext()
+        if others:  # answers are compared; for these alone, as filters of warnings are those of all threads
+            quiet = warnings.catch_warnings(action="ignore", category=InconsistentVersionWarning)
         try:
-            with reading_untrusted(folder, FORMAT), _in_silence() if others else nullcontext():
+            with reading_untrusted(folder, FORMAT), quiet:
                 model, probe = _member(vocabulary, member, own, parts, trusted)
         except InputError:
             raise
@@ -196,10 +194,11 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         learned = (getattr(model, "learned_", None) or [None] * len(models))[number]
         if learned is not None:
             member["learned"] = np.flatnonzero(learned).tolist()
-        if probe is not None and write_probe(
-            stage / f"probe{suffix}.npz", probe, _answers(model.vocabulary_, fitted, probe)
-        ):
-            member["probe"] = f"probe{suffix}.npz"
+        if probe is not None:
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # column names may be lost
+                expected = answers(fitted, probe, model.vocabulary_)
+            if write_probe(stage / f"probe{suffix}.npz", probe, expected):
+                member["probe"] = f"probe{suffix}.npz"
         members.append(member)
     model.used_rows_.write(stage / "used-rows.npz")
     summary = getattr(model, "feature_summary_", None)
@@ -308,14 +307,6 @@ def _member(
     return model, rows
 
 
-def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
-    """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        values: Floats = answers(model, rows, vocabulary)
-    return values
-
-
 def _library_versions() -> dict[str, str]:
     """The versions of what reads and asks a model of scikit-learn."""
     found = {}
@@ -334,17 +325,6 @@ def _other_versions(head: dict[str, Any]) -> str:
     saved = " and ".join(f"{name} {noted[name]}" for name in other)
     found = " and ".join(f"{name} {here[name]}" for name in other)
     return f" It was saved with {saved}, and this is {found}. Install these versions again, or fit the model again."
-
-
-@contextmanager
-def _in_silence() -> Iterator[None]:
-    """Without scikit-learn's warnings of another version, as answers are compared.
-
-    Filters of warnings are those of all threads, so that this is for other versions alone.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InconsistentVersionWarning)
-        yield
 
 
 def _features(described: dict[str, Any]) -> dict[str, Any]:

@@ -10,28 +10,14 @@ from typing import Literal, get_type_hints
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds.
+    """What a column holds: a number for each row, for each candidate of each row, or for each label of each row."""
 
-    Attributes
-    ----------
-    kinds
-        The kinds of numbers, as numpy abbreviates them.
-    low, high
-        Their range; of labels it ends with the last label.
-    per
-        Whether there is one for each row, for each candidate of each row, or for each label of each row.
-    gaps
-        Whether NaN stands where there is none.
-    labels
-        Whether they are positions of labels.
-    """
-
-    kinds: str
+    kinds: str  # of numbers, as numpy abbreviates them
     low: float = -math.inf
-    high: float = math.inf
+    high: float = math.inf  # of labels the range ends with the last label
     per: Literal["row", "candidate", "label"] = "row"
-    gaps: bool = False
-    labels: bool = False
+    gaps: bool = False  # whether NaN stands where there is none
+    labels: bool = False  # whether they are positions of labels
 
 
 @cache

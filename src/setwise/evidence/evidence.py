@@ -33,70 +33,43 @@ _SCORE, _MOST = Column("f"), 1 + TOLERANCE  # of a probability
 class Evidence(LastingFacts):
     """Per calibration row: the smallest and largest score over its candidates, and their number.
 
-    Attributes
-    ----------
-    low, high
-        Stored scores of the least and the most strange candidate.
-    sizes
-        How many candidates the row has.
-    every
-        The scores of all candidates, row after row; only where a strategy asks for them.
-    share
-        The model's probability of each candidate given that it is one of them, row after row; on request.
-    backing
-        The share of the row's answers that each candidate has, row after row, NaN where there are none; on request.
-    posterior
-        The (n, K) probabilities of the labels given the row's answers; on request.
-    table, named
-        The (n, K) scores of all labels, by blocks of rows, and which of them are candidates; on request.
-    total
-        The sum of the row's probabilities; on request.
-    truth
-        The score of the verified label, NaN where nobody checked; None where nobody checked anything.
-    held
-        Whether the verified label is among the candidates, or enough of several right ones (False where nobody
-        checked).
-    model
-        The position of the most probable label, and its probability: `predicted` and `confidence` in files.
-    label
-        The position of the verified label, `MISSING` where nobody checked; None where nobody checked anything. Of
-        rows with one label by design, that label.
-    consensus, consensus_confidence
-        The position of the label that the row's answers (or candidates) and the model propose, and how sure that
-        is; where rows are verified, whose labels do not enter, or on request.
-    answered_truth, answered, answered_confidence
-        Of verified rows with answers the score of the label, and what is proposed, by an annotator model that was
-        fitted to the other rows; NaN elsewhere, and None where there are none.
-    noise
-        A uniform number that depends on the row alone, by which ties between confidences are broken; where rows are
-        verified.
-    agreed, excess, position, chance, weight, group
-        See `LastingFacts`.
+    What follows is there where a strategy asks for it, or where rows are verified; else it is None. Of candidates
+    there is one entry for each, row after row.
     """
 
-    low: Annotated[Floats, _SCORE]
-    high: Annotated[Floats, _SCORE]
+    low: Annotated[Floats, _SCORE]  # the stored score of the least strange candidate
+    high: Annotated[Floats, _SCORE]  # and of the most strange one
     sizes: Annotated[Ints, Column("iu", 1)]
-    every: Annotated[Floats | None, Column("f", per="candidate")] = None
+    every: Annotated[Floats | None, Column("f", per="candidate")] = None  # the scores of all candidates
     share: Annotated[Floats | None, Column("f", 0, _MOST, per="candidate")] = None
+    """The model's probability of each candidate given that it is one of them."""
     backing: Annotated[Floats | None, Column("f", 0, _MOST, per="candidate", gaps=True)] = None
+    """The share of the row's answers that each candidate has, NaN where there are none."""
     posterior: Annotated[Floats | None, Column("f", 0, _MOST, per="label")] = None
-    table: Annotated[Table | None, Column("f", per="label")] = None
-    named: Annotated[Bools | None, Column("b", per="label")] = None
-    total: Annotated[Floats | None, Column("f", 0)] = None
+    """The (n, K) probabilities of the labels given the row's answers."""
+    table: Annotated[Table | None, Column("f", per="label")] = None  # the (n, K) scores, by blocks of rows
+    named: Annotated[Bools | None, Column("b", per="label")] = None  # which of these labels are candidates
+    total: Annotated[Floats | None, Column("f", 0)] = None  # the sum of the row's probabilities
     truth: Annotated[Floats | None, Column("f", gaps=True)] = None
+    """The score of the verified label, NaN where nobody checked; None where nobody checked anything."""
     held: Annotated[Bools | None, Column("b")] = None
+    """Whether the verified label is a candidate (or enough of several right ones); False where nobody checked."""
     model: Annotated[
         Proposals | LaterProposals | None,
         {"predicted": Column("iu", 0, labels=True), "confidence": Column("f", 0, _MOST)},
     ] = None
+    """The position of the most probable label, and its probability: `predicted` and `confidence` in files."""
     label: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None
+    """The position of the verified label, `MISSING` where nobody checked; of rows with one label by design that."""
     consensus: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None
+    """The position of the label that the row's answers (or candidates) and the model propose, unverified."""
     consensus_confidence: Annotated[Floats | None, Column("f", 0, _MOST, gaps=True)] = None
     answered_truth: Annotated[Floats | None, Column("f", gaps=True)] = None
-    answered: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None
+    """Of verified rows with answers the score of the label, by an annotator model fitted to the other rows."""
+    answered: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None  # what that model proposes
     answered_confidence: Annotated[Floats | None, Column("f", 0, _MOST, gaps=True)] = None
     noise: Annotated[Floats | None, Column("f", 0, 1)] = None
+    """A uniform number that depends on the row alone, by which ties between confidences are broken."""
 
     @classmethod
     def of(cls, *, predicted: Ints | None = None, confidence: Floats | None = None, **columns: Any) -> Evidence:
@@ -125,6 +98,11 @@ class Evidence(LastingFacts):
     def instances(self) -> int:
         """How many instances there are for the rank rule: groups, or rows on their own."""
         return self.n if self.group is None else len(np.unique(self.group))
+
+    @property
+    def unit(self) -> str:
+        """What these instances are called."""
+        return "rows" if self.group is None else "groups"
 
     @lazy
     def shares(self) -> tuple[Floats, float] | None:
@@ -177,7 +155,9 @@ class Evidence(LastingFacts):
         ragged = {
             name for name, column in read_columns(Evidence).items() if column.per == "candidate"
         } & held.keys()
-        taken = {name: _rows_of(value, chosen) for name, value in held.items() if name not in ragged}
+        taken = {name: value[chosen] for name, value in held.items() if name not in {"table", *ragged}}
+        if (table := held.get("table")) is not None:
+            taken["table"] = table.take(chosen) if isinstance(table, ScoreTable) else table[chosen]
         if ragged:
             entries = take_rows(self.sizes, chosen)
             taken |= {name: held[name][entries] for name in ragged}
@@ -201,10 +181,6 @@ class Evidence(LastingFacts):
     def _columns(self) -> dict[str, Any]:
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in held.items() if value is not None}
-
-
-def _rows_of(column: Any, chosen: Ints) -> Any:
-    return column.take(chosen) if isinstance(column, ScoreTable) else column[chosen]
 
 
 def gather(

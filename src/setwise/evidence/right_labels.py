@@ -50,8 +50,7 @@ def count_needed(sizes: Ints, truth: str) -> Ints:
 
 def contains_enough(sets: LabelSets, right: LabelSets, truth: str) -> Bools:
     """Whether each set contains as many right labels of its row as it must."""
-    enough: Bools = (sets & right).sizes >= count_needed(right.sizes, truth)
-    return enough
+    return (sets & right).sizes >= count_needed(right.sizes, truth)
 
 
 def leave_out_empty(

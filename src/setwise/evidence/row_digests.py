@@ -138,14 +138,10 @@ def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None
     again = apart[which[rows]]
     if again.sum() < 2 or again.mean() <= NOTABLE:
         return None
-    if not _repeats(counts) and (counts.mean() > _COPIES or not _halves_agree(X, which)):
+    multiples = len(counts) >= _FEW and np.gcd.reduce(counts) > 1
+    if not multiples and (counts.mean() > _COPIES or not _halves_agree(X, which)):
         return None
     return Coincidence(again, int(rows[again].min()))
-
-
-def _repeats(counts: Ints) -> bool:
-    """Whether each of many distinct rows occurs k, 2k, 3k, … times for some k > 1."""
-    return len(counts) >= _FEW and bool(np.gcd.reduce(counts) > 1)
 
 
 def _halves_agree(X: Any, which: Ints) -> bool:

@@ -28,61 +28,34 @@ from setwise.labels.votes import Votes
 
 @dataclass(frozen=True, kw_only=True)
 class LastingFacts:
-    """Facts of rows that their evidence keeps; None where nothing was given.
-
-    Attributes
-    ----------
-    agreed, excess
-        The share of pairs of answers that agree, and by how much it exceeds what independent annotators would show;
-        NaN in rows with fewer than two answers.
-    position
-        The row's number as it was given, where rows were dropped or held out.
-    chance
-        With which probability each row was to be verified; None where all had the same.
-    weight
-        How much likelier each row is among new examples; None for equal ones.
-    group
-        Which cluster each row belongs to, as a number; None where rows are on their own. The rows of a
-        group share one unit of weight, and groups are the instances.
-    """
+    """Facts of rows that their evidence keeps; None where nothing was given."""
 
     agreed: Annotated[Floats | None, Column("f", 0, 1, gaps=True)] = None
+    """The share of pairs of answers that agree; NaN in rows with fewer than two answers."""
     excess: Annotated[Floats | None, Column("f", -1e9, 1e9, gaps=True)] = None
+    """By how much that share exceeds what independent annotators would show."""
     position: Annotated[Ints | None, Column("iu", 0, 2**62)] = None
+    """The row's number as it was given, where rows were dropped or held out."""
     chance: Annotated[Floats | None, Column("f", 0, 1)] = None
+    """With which probability each row was to be verified; None where all had the same."""
     weight: Annotated[Floats | None, Column("f", 0)] = None
+    """How much likelier each row is among new examples; None for equal ones."""
     group: Annotated[Ints | None, Column("iu", 0, 2**62)] = None
+    """The number of each row's cluster: its rows share one unit of weight, and groups are the instances."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowFacts(LastingFacts):
-    """What is known of each row beyond its probabilities and candidates; None where nothing was given.
-
-    Attributes
-    ----------
-    verified
-        The position of the verified label, `MISSING` where nobody checked. Where several labels may be right, at
-        first any of them.
-    right, held
-        Where several labels may be right, at first all right labels of verified rows, then whether enough of them
-        are candidates.
-    category
-        The Mondrian category, as it was given.
-    u
-        The uniform number that a randomised score uses.
-    votes
-        The answers, where candidates come from them.
-    posterior
-        The (n, K) probabilities of the labels given the row's answers.
-    """
+    """What is known of each row beyond its probabilities and candidates; None where nothing was given."""
 
     verified: Ints | None = None
-    right: LabelSets | None = None
-    held: Bools | None = None
-    category: Array | None = None
-    u: Floats | None = None
-    votes: Votes | None = None
-    posterior: Floats | None = None
+    """The position of the verified label, `MISSING` where nobody checked; of several right ones at first any."""
+    right: LabelSets | None = None  # all right labels of verified rows, where several may be right
+    held: Bools | None = None  # whether enough of these are candidates, once that is decided
+    category: Array | None = None  # the Mondrian category, as it was given
+    u: Floats | None = None  # the uniform number that a randomised score uses
+    votes: Votes | None = None  # the answers, where candidates come from them
+    posterior: Floats | None = None  # (n, K): the probabilities of the labels given the row's answers
 
     @classmethod
     def read(

@@ -392,8 +392,7 @@ class LabelSets(LabelledRows):
         if (self.sizes != 1).any():
             row = int(np.flatnonzero(self.sizes != 1)[0])
             raise ValueError(f"row {row} has {self.sizes[row]} labels, so these sets are not a label vector.")
-        labels: Array = self.classes[self.rows[1]]
-        return labels
+        return self.classes[self.rows[1]]
 
     def to_arrow(self) -> Any:
         """An Arrow list column of labels."""

@@ -13,24 +13,8 @@ from setwise.errors import Remedy, SpellingWarning
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 _AROUND = " \t'\"`‘’“”[](){}"  # quotes and brackets of a list that was written as text
-_NOTHING = {
-    "na",
-    "n/a",
-    "#n/a",
-    "nan",
-    "none",
-    "null",
-    "nil",
-    "?",
-    "-",
-    "--",
-    "<na>",
-    "nat",
-    "[]",
-    "{}",
-    "()",
-    "set()",
-}
+_SIGNS = {"?", "-", "--", "[]", "{}", "()", "set()"}
+_NOTHING = _SIGNS | {"na", "n/a", "#n/a", "<na>", "nan", "nat", "none", "null", "nil"}
 
 
 def doubt_spellings(labels: Iterable[Any], where: str, what: str = "classes") -> None:

@@ -210,8 +210,7 @@ def is_collection(value: Any) -> bool:
 def missing_labels(labels: Array) -> Bools:
     """Which entries of a label vector are missing."""
     if labels.dtype.kind == "f":
-        unknown: Bools = np.isnan(labels)
-        return unknown
+        return np.isnan(labels)
     if labels.dtype.kind != "O":
         return np.zeros(len(labels), dtype=bool)
     return np.fromiter((is_missing(label) for label in labels), dtype=bool, count=len(labels))

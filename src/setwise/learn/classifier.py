@@ -143,7 +143,9 @@ class PartialLabelClassifier(CandidateClassifier):
         and the recalibrated probabilities of networks that learned from other rows.
         """
         device = as_device(self.device)
-        settings = self._settings_for(y)
+        settings = self.settings()
+        if isinstance(y, Votes) and settings.loss == "proden":  # see `loss`
+            settings = replace(settings, loss="naive")
         source, sets = read_examples(self, X, y, device)
         votes = own_fits(y.recode(sets.vocabulary)) if isinstance(y, Votes) else None
         candidates = candidate_mask(sets, device, votes)
@@ -165,8 +167,7 @@ class PartialLabelClassifier(CandidateClassifier):
         check_is_fitted(self)
         device = as_device(self.device)
         logits = self.fitted_.logits(read_source(self, X, device, reset=False), device)
-        probabilities: NDArray[np.float64] = logits.softmax(-1).mean(dim=0).cpu().numpy()
-        return probabilities
+        return logits.softmax(-1).mean(dim=0).cpu().numpy()
 
     @property
     def network_(self) -> torch.nn.Module:
@@ -184,12 +185,6 @@ class PartialLabelClassifier(CandidateClassifier):
         return self.fitted_.epochs
 
     # ---------------------------------------------------------------- parts
-
-    def _settings_for(self, y: Any) -> Settings:
-        """The settings that learn from y; see `loss`."""
-        settings = self.settings()
-        weighed = isinstance(y, Votes) and settings.loss == "proden"
-        return replace(settings, loss="naive") if weighed else settings
 
     def settings(self) -> Settings:
         """The parameters of this estimator that say how to train."""

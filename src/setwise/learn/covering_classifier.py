@@ -209,5 +209,4 @@ def _settle(model: PartialLabelClassifier, chosen: Settings) -> None:
 
 
 def _mix(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:
-    mixed: NDArray[np.float64] = weight * inclusion + (1.0 - weight) * probabilities
-    return mixed
+    return weight * inclusion + (1.0 - weight) * probabilities

@@ -13,21 +13,10 @@ _WARM_UPS = 3
 
 
 class CapturedSteps:
-    """One graph for each batch size, captured on first use.
+    """One graph for each batch size, captured on first use, which took so many `seconds` in all.
 
-    Parameters
-    ----------
-    step
-        One update from the examples at positions (M, batch).
-    order
-        The order of the examples, (M, n), in a tensor that stays in its place.
-    changing
-        Returns the tensors that a step changes, which are restored after the capture.
-
-    Attributes
-    ----------
-    seconds
-        How long capturing took.
+    `step` is one update from the examples at positions (M, batch), `order` (M, n) stays in its place, and what
+    `changing` returns, the tensors that a step changes, is restored after the capture.
     """
 
     def __init__(self, step: Callable[[Tensor], None], order: Tensor, changing: Callable[[], list[Tensor]]) -> None:

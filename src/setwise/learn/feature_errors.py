@@ -30,15 +30,8 @@ class FeatureError(InputError):
 def naming_features(X: Any, *, of: type[Exception] = Exception) -> Iterator[None]:
     """Makes an error about features that a model cannot read name the row and the column of X, and a remedy.
 
-    Parameters
-    ----------
-    X
-        What the user passed.
-    of
-        The errors to look at: `FeatureError` for work on a part of X, where other errors speak of other things.
+    It looks at errors `of` this type: `FeatureError` for work on a part of X, where others speak of other things.
 
-    Examples
-    --------
     >>> with naming_features([["7", "owl"]]):
     ...     float("owl")
     Traceback (most recent call last):

@@ -17,7 +17,6 @@ from setwise.learn.scaling import Scaling, fit_scaling
 from setwise.learn.seeds import permutations
 from setwise.learn.settings import Settings
 from setwise.learn.stacks import train_stack
-from setwise.learn.trainer import Trainer
 
 _TRIED = 3_000  # the most rows used to choose an architecture
 _FOLDS = 5
@@ -27,25 +26,13 @@ FEWEST = 20
 
 @dataclass(frozen=True, eq=False)
 class FittedNetworks:
-    """The result of a fit, on the CPU: M networks of one shape.
-
-    Attributes
-    ----------
-    network, scaling
-        The trained models and their scaling.
-    settings
-        The settings of the training, with the chosen network and scaling.
-    epochs
-        Number of epochs run.
-    choices
-        The approximated accuracy of each option that "auto" tried.
-    """
+    """The result of a fit, on the CPU: M networks of one shape."""
 
     network: nn.Module
     scaling: Scaling
-    settings: Settings
-    epochs: int
-    choices: dict[str, float] = field(default_factory=dict)
+    settings: Settings  # with the chosen network and scaling
+    epochs: int  # that were run
+    choices: dict[str, float] = field(default_factory=dict)  # the approximated accuracy of each option tried
 
     @property
     def n_models(self) -> int:
@@ -70,7 +57,7 @@ def fit_networks(settings: Settings, source: Resident, candidates: Tensor, seeds
     """Trains a model for each seed on the rows of `source` with their candidates (n, K)."""
     settings, choices = choose(settings, source, candidates, seeds[0])
     trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds)
-    return replace(_take_networks(trainer, settings), choices=choices)
+    return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch, choices)
 
 
 def out_of_sample(settings: Settings, source: Resident, candidates: Tensor, seed: int) -> Tensor:
@@ -146,8 +133,3 @@ def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]
     # once more in another order, in which the first quarter is held out
     kept, held = permutations([seed], -1, len(order), device)[0].tensor_split([round(len(order) / 4)])[::-1]
     return order[kept.sort().values], order[held.sort().values]
-
-
-def _take_networks(trainer: Trainer, settings: Settings) -> FittedNetworks:
-    """The models of a finished trainer, moved off its device."""
-    return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -42,17 +41,15 @@ def write_model(model: Any, folder: Path, stem: str = "model") -> Description:
     if isinstance(model, FrozenEstimator):
         inner = write_model(model.estimator, folder, stem)
         return inner if inner["kind"] == "external" else {"kind": "frozen", "model": inner}
-    if _is_network(model):
-        return _write_network(model, folder, stem)
-    if _is_covering(model):
-        return _write_covering(model, folder, stem)
+    if write := _writer_of(model):
+        return write(model, folder, stem)
     if isinstance(model, Pipeline) and isinstance(model.steps[0][1], ColumnEncoder):
         (_, encoder), *others = model.steps
         encoded = write_model(others[0][1] if len(others) == 1 else Pipeline(others), folder, stem)
         name = others[0][0] if len(others) == 1 else None
         described = {"kind": "encoded", "encoder": encoder.to_json(), "name": name, "model": encoded}
         return _external(model) if encoded["kind"] == "external" else described
-    if isinstance(model, Pipeline) and _holds_networks(model.steps[-1][1]) and len(model.steps) > 1:
+    if isinstance(model, Pipeline) and _writer_of(model.steps[-1][1]) and len(model.steps) > 1:
         last = write_model(model.steps[-1][1], folder, stem)
         before = _write_skops(Pipeline(model.steps[:-1]), folder, f"{stem}-steps")
         if "external" in {last["kind"], before["kind"]}:
@@ -89,10 +86,10 @@ def read_model(description: Description, parts: Parts, trusted: Sequence[str] | 
 # -------------------------------------------------------------------- networks
 
 
-def _is_network(model: Any) -> bool:
-    """Whether this is a `PartialLabelClassifier`; without importing torch, which must be loaded if it is one."""
-    home = sys.modules.get("setwise.learn.classifier")
-    return home is not None and type(model) is home.PartialLabelClassifier
+def _writer_of(model: Any) -> Callable[[Any, Path, str], Description] | None:
+    """What writes our own networks; they are known by their names, as torch must not be imported for others."""
+    kind = type(model)
+    return _WRITERS.get(kind.__qualname__) if kind.__module__.startswith("setwise.learn.") else None
 
 
 def _write_network(model: Any, folder: Path, stem: str) -> Description:
@@ -194,15 +191,6 @@ def _read_tensors(description: Description, part: Part) -> tuple[dict[str, Any],
     return weights, scaling
 
 
-def _is_covering(model: Any) -> bool:
-    home = sys.modules.get("setwise.learn.covering_classifier")
-    return home is not None and type(model) is home.CoveringClassifier
-
-
-def _holds_networks(model: Any) -> bool:
-    return _is_network(model) or _is_covering(model)
-
-
 def _write_covering(model: Any, folder: Path, stem: str) -> Description:
     """Two networks and the weight between them."""
     parts = {"posterior": model.posterior_, "inclusion": model.inclusion_}
@@ -219,6 +207,9 @@ def _write_covering(model: Any, folder: Path, stem: str) -> Description:
         "choices": model.choices_,
         "parameters": _simple(model.get_params(deep=False)),
     }
+
+
+_WRITERS = {"PartialLabelClassifier": _write_network, "CoveringClassifier": _write_covering}
 
 
 def _read_covering(description: Description, parts: Parts) -> Any:

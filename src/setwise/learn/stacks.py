@@ -26,20 +26,10 @@ def train_stack(
     scaling: Scaling | None = None,
     doing: str = "learning",
 ) -> Trainer:
-    """Trains a stack to the end.
+    """Trains a stack to the end, on candidates that are a boolean mask or weights (M, n, K).
 
-    Parameters
-    ----------
-    settings
-        What all models have in common.
-    source, candidates
-        The rows, and a boolean mask or weights (M, n, K).
-    seeds
-        One per model: its first weights and the order of its examples.
-    scaling
-        None uses that of the settings, with the statistics of the first model's rows for all of them.
-    doing
-        What progress is shown of.
+    Each model has a seed, for its first weights and the order of its examples. Without `scaling` it is that of the
+    settings, with the statistics of the first model's rows for all of them. Progress is shown of `doing`.
     """
     n_models, n, n_classes = candidates.shape
     device = candidates.device

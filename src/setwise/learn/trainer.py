@@ -64,24 +64,11 @@ class Plan:
 
 
 class Trainer:
-    """Trains the M models of `network` on the rows of `source`.
+    """Trains the M models of `network`, (M, batch, …) to (M, batch, K), on the rows of `source`.
 
-    Parameters
-    ----------
-    network
-        (M, batch, …) to (M, batch, K); see `build_network`.
-    scaling
-        Applied to each batch as stored.
-    loss
-        A `CandidateLoss` made for n_examples = n and n_models = M.
-    source, candidates
-        The rows, and a boolean mask (M, n, K).
-    plan
-        How to train.
-    seeds
-        One per model: the order of its examples.
-    hooks
-        Called with the trainer after every epoch.
+    `scaling` is applied to each batch as stored, and the loss is made for n examples and M models. Candidates are a
+    boolean mask or weights (M, n, K). Each model has a seed, for the order of its examples. Hooks are called with
+    the trainer after every epoch.
     """
 
     def __init__(
@@ -115,7 +102,7 @@ class Trainer:
         if self.device.type == "cuda":  # autograd's thread has no context at first, and cuBLAS would warn
             torch.ones(1, device=self.device, requires_grad=True).exp().backward()  # type: ignore[no-untyped-call]
         captures = self.device.type == "cuda" and not isinstance(network, Single)
-        self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None
+        self.captured = CapturedSteps(self.step, self.order, self.tensors) if captures else None
 
     # ---------------------------------------------------------------- training
 
@@ -181,10 +168,8 @@ class Trainer:
     def tensors(self) -> list[Tensor]:
         """Everything that changes from step to step."""
         memory = [] if self.loss.memory is None else [self.loss.memory]
-        return [*self.network.parameters(), *self.network.buffers(), *self.optimizer.tensors(), *memory]
-
-    def _changing(self) -> list[Tensor]:
-        return [*self.tensors(), self.losses]
+        learned = [*self.network.parameters(), *self.network.buffers()]
+        return [*learned, *self.optimizer.tensors(), self.losses, *memory]
 
     # ---------------------------------------------------------------- parts of a step
 

@@ -90,8 +90,7 @@ class DeviceRows:
         sums = torch.empty(len(self), dtype=torch.int64, device=self.tensor.device)
         for block in self._blocks():
             sums[block] = (as_words(self.tensor[block]) * factors[:-1]).sum(dim=1)
-        drawn: Floats = (shift_right(mix(sums + factors[-1]), 11).double() * 2.0**-53).cpu().numpy()
-        return drawn
+        return (shift_right(mix(sums + factors[-1]), 11).double() * 2.0**-53).cpu().numpy()
 
     def check_known(self, score: Score, needs: Collection[str], *, verified: bool, votes: bool) -> None:
         """Strategies that rank scores are worked out here; others look at more than is brought to the host."""
@@ -135,8 +134,7 @@ class DeviceRows:
     def totals(self) -> Floats:
         """The sum of each row."""
         sums = [self.tensor[rows].sum(dim=1, dtype=torch.float64) for rows in self._blocks()]
-        totals: Floats = torch.cat(sums).cpu().numpy()
-        return totals
+        return torch.cat(sums).cpu().numpy()
 
     # ---------------------------------------------------------------- prediction
 

@@ -44,7 +44,7 @@ from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import RandomAnswer
 from setwise.strategies.rank_strategies import Max
 from setwise.strategies.rectified import Rectified, calibrate_verified, heaviest
-from setwise.strategies.threshold_rules import RankRule, Rule
+from setwise.strategies.threshold_rules import RankRule, Rule, remarks_on
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,7 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
 
 
 def _add_remark(rule: Rule, remark: str) -> Rule:
-    remarked: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
-    return remarked
+    return replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -185,12 +184,9 @@ class VerifiedRule:
         judged = judgement(self.evidence, self.setting)
         if self._uses_verified_rows(level):
             (claim,) = self.alone.claimant.claims(self.alone, level)
-            short = self.shortage(level)
-            why = (f"Every label is in every set: {short}.",) if short else ()
-            return self._guarantee(level, claim, self.alone.claim(level).given_calibration, why)
+            return self._guarantee(level, claim, self.alone.claim(level).given_calibration)
         if self.otherwise is None:
-            why = (f"Every label is in every set: {self.shortage(level)}.",)
-            return self._guarantee(level, judged.claim("truth", float(level), "every label"), "", why)
+            return self._guarantee(level, judged.claim("truth", float(level), "every label"))
         made = self.otherwise.claim(level)
         # Verified rows are calibrated on before others: fair to all rows if these were chosen at random.
         larger = self.threshold(level) > self._otherwise(level)
@@ -198,7 +194,7 @@ class VerifiedRule:
             made,
             claims=tuple(replace(claim, premises=(*claim.premises, *judged.verification)) for claim in made.claims),
             given_calibration="" if larger else made.given_calibration,
-            remarks=(f"Too few {self._unit} are verified: {self._shortage(level)}.", *made.remarks),
+            remarks=(f"Too few {self.evidence.unit} are verified: {self._shortage(level)}.", *made.remarks),
         )
 
     def shortage(self, level: Fraction) -> str:
@@ -214,10 +210,10 @@ class VerifiedRule:
         held = "enough right labels are candidates" if self.setting.truth else "the true label is a candidate"
         return f"{self._shortage(level)}, and these refute that {held}"
 
-    def _guarantee(self, level: Fraction, claim: Claim, law: str, why: tuple[str, ...]) -> Guarantee:
+    def _guarantee(self, level: Fraction, claim: Claim, law: str = "") -> Guarantee:
         score, verified = self.setting.conformity_score, self.alone.n
-        remarks = (*why, *self.remarks)
-        n, unit = self.n, self._unit
+        remarks = (*remarks_on(self.shortage(level)), *self.remarks)
+        n, unit = self.n, self.evidence.unit
         return Guarantee(Auto.name, score, n, float(level), (claim,), law, remarks, unit=unit, verified=verified)
 
     def _uses_verified_rows(self, level: Fraction) -> bool:
@@ -233,7 +229,3 @@ class VerifiedRule:
         what = "labels" if self.evidence.group is None else "groups"
         needed = f"confidence {float(level):.12g} needs at least {instances_needed(level):,} verified {what}"
         return f"{needed}, and there are {self.alone.n:,}"
-
-    @property
-    def _unit(self) -> str:
-        return "rows" if self.evidence.group is None else "groups"

@@ -134,7 +134,7 @@ class LabelRule:
             claims,
             "" if claims[0].refuted else format_law(min(laws, default=None), " for a class chosen beforehand"),
             (*self._about_classes(level), *self.remarks),
-            unit=self._unit,
+            unit=self.evidence.unit,
             verified=self.evidence.verified_instances,
         )
 
@@ -142,7 +142,7 @@ class LabelRule:
         """Why every label is in every set, and what would help; empty where this is not so."""
         if self.counts.max() >= (needed := fewest_rows(level)):
             return ""
-        least = f"confidence {float(level):.12g} needs at least {needed:,} {self._unit} of a class"
+        least = f"confidence {float(level):.12g} needs at least {needed:,} {self.evidence.unit} of a class"
         return f"{least}, and the largest has {self.counts.max():,}"
 
     def short_classes(self, level: Fraction) -> dict[Any, int]:
@@ -153,21 +153,17 @@ class LabelRule:
 
     def _about_classes(self, level: Fraction) -> tuple[str, ...]:
         """Which classes are in every set, and which is the smallest."""
-        smallest, short = int(self.counts.argmin()), self.short_classes(level)
-        last = f"The smallest class is {self._names[smallest]!r} with {self.counts[smallest]:,} {self._unit}."
+        smallest, short, unit = int(self.counts.argmin()), self.short_classes(level), self.evidence.unit
+        last = f"The smallest class is {self._names[smallest]!r} with {self.counts[smallest]:,} {unit}."
         if not short:
             return (last,)
         named = format_classes([f"{name!r} ({n:,})" for name, n in short.items()])
-        why = f"confidence {float(level):.12g} needs at least {fewest_rows(level):,} {self._unit} of a class"
-        return (f"Too few {self._unit}: {named}. Every set contains such a class, because {why}.",)
+        why = f"confidence {float(level):.12g} needs at least {fewest_rows(level):,} {unit} of a class"
+        return (f"Too few {unit}: {named}. Every set contains such a class, because {why}.",)
 
     @property
     def _names(self) -> tuple[Any, ...]:
         return judgement(self.evidence, self.setting).classes or tuple(range(len(self.parts)))
-
-    @property
-    def _unit(self) -> str:
-        return "rows" if self.evidence.group is None else "groups"
 
 
 def fewest_rows(level: Fraction) -> int:

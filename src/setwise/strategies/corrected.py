@@ -154,8 +154,7 @@ def _of_rows(evidence: Evidence, setting: Setting) -> tuple[Floats, float, float
 
 def _share(evidence: Evidence, setting: Setting) -> Floats:
     """r_i of each row."""
-    share: Floats = (evidence.sizes - 1 + float(setting.miss_rate)) / (setting.n_classes - 1)
-    return share
+    return (evidence.sizes - 1 + float(setting.miss_rate)) / (setting.n_classes - 1)
 
 
 @lru_cache(maxsize=8)

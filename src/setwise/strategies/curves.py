@@ -37,6 +37,7 @@ from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import StrategyTraits
 from setwise.strategies.judgement import DELTA, Setting, judgement
 from setwise.strategies.step_function_sums import Steps, step_sums, sums_at
+from setwise.strategies.threshold_rules import remarks_on
 
 Margin = Literal["none", "finite"]
 
@@ -259,15 +260,13 @@ class CurveRule:
         if self.looks is not None:
             said = {"delta": self.looks, "note": "This holds at whichever look you stop"}
         claim = judged.claim("truth", float(level), self.basis, *self.needs, sample, **said)
-        reason = self.shortage(level)
-        remarks = (f"Every label is in every set: {reason}.",) if reason else ()
         return Guarantee(
             self.name,
             self.setting.conformity_score,
             self.n,
             float(level),
             (claim,),
-            remarks=(*remarks, *self.remarks),
+            remarks=(*remarks_on(self.shortage(level)), *self.remarks),
             verified=int(self.evidence.verified.sum()),
         )
 

@@ -31,83 +31,57 @@ DELTA = 0.05
 
 @dataclass(frozen=True)
 class Setting:
-    """What a strategy is told beyond the evidence: the score, and what the user declared.
-
-    Attributes
-    ----------
-    conformity_score, n_classes, domain
-        The score's name, how many labels there are, and the domain of the score's probabilities.
-    miss_rate, assume
-        As in `conformalize`.
-    dropped, filled
-        How many rows without candidates were left out, and whether some were given every label.
-    single
-        Whether rows have one label by design.
-    checked
-        How many rows are verified.
-    written
-        Whether the verified labels were written into the candidates of their rows.
-    novel
-        How many rows carry labels that no learning row has, where the labels were inferred.
-    equal
-        How many rows equal a training row, as different events may.
-    seen
-        What shows that the model was trained on these rows.
-    votes
-        Whether candidates come from votes.
-    named
-        Whether rows have ids, from which the noise of randomised scores is drawn.
-    scope
-        Of which sets the miss rate is declared, where it is not all: those of each category.
-    chosen
-        What shows that the verified rows were not chosen at random.
-    differs
-        What shows that the new rows that are asked about are not like these.
-    by
-        Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``; ``"label"`` where each class has a
-        threshold of its own, and there are no categories.
-    seed
-        For strategies that draw.
-    precision
-        The floating type of the probabilities, as numpy names it.
-    top
-        How many labels of each row have a probability of their own, where not all have; else 0.
-    truth
-        How many right labels of a row a set must contain, where several may be right; see `right_labels`.
-    empty
-        How many rows without a right label were left out; −1 where such rows are not.
-    sampled
-        Of how many rows these are a random sample; 0 where they are all that were given.
-    judged
-        The judgement of all rows, where the evidence is a part of them.
-    """
+    """What a strategy is told beyond the evidence: the score, and what the user declared."""
 
     conformity_score: str
+    """The name of the score."""
     n_classes: int
     miss_rate: Fraction = Fraction(0)
     dropped: int = 0
+    """How many rows without candidates were left out."""
     single: bool = False
+    """Whether rows have one label by design."""
     assume: Assumption = NOTHING
     checked: int = 0
+    """How many rows are verified."""
     seed: int = 0
+    """For strategies that draw."""
     domain: Domain = "simplex"
+    """What the score's probabilities are."""
     filled: bool = False
+    """Whether rows without candidates were given every label."""
     written: bool = False
+    """Whether the verified labels were written into the candidates of their rows."""
     novel: int = 0
+    """How many rows carry labels that no learning row has, where the labels were inferred."""
     equal: int = 0
+    """How many rows equal a training row, as different events may."""
     seen: Finding | None = None
+    """What shows that the model was trained on these rows."""
     votes: bool = False
+    """Whether candidates come from votes."""
     named: bool = False
+    """Whether rows have ids, from which the noise of randomised scores is drawn."""
     chosen: Finding | None = None
+    """What shows that the verified rows were not chosen at random."""
     differs: Finding | None = None
+    """What shows that the new rows that are asked about are not like these."""
     scope: str = ""
+    """Of which sets the miss rate is declared, where it is not all: those of each category."""
     by: str = "given"
+    """Where categories come from: "given", "predicted", "size"; none with "label", a threshold for each class."""
     precision: str = "float64"
+    """The floating type of the probabilities, as numpy names it."""
     top: int = 0
+    """How many labels of each row have a probability of their own, where not all have; else 0."""
     truth: str = ""
+    """How many right labels of a row a set must contain, where several may be right; see `right_labels`."""
     empty: int = -1
+    """How many rows without a right label were left out; −1 where such rows are not."""
     sampled: int = 0
+    """Of how many rows these are a random sample; 0 where they are all that were given."""
     judged: Judgement | None = None
+    """The judgement of all rows, where the evidence is a part of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,13 +243,9 @@ class Judgement:
     @property
     def contamination(self) -> Premise:
         """The contamination that was declared, which the data may refute."""
-        if self.setting.assume.kind == "independent":
-            return self.independence
-        p = format_p_value(self.diagnosis.p_value)
-        refuted: Status = "refuted by the data"
-        kind = self.setting.assume.kind
+        p, kind = format_p_value(self.diagnosis.p_value), self.setting.assume.kind
         if self.diagnosis.refuted:
-            return Premise(kind, refuted, p)
+            return Premise(kind, "refuted by the data", p)
         return Premise(kind, "stated by you", f"the data do not contradict it, {p}")
 
     @lazy

@@ -147,8 +147,8 @@ class RankRule:
             float(level),
             claims,
             "" if claims[0].refuted else format_law(self.law_bound(level)),
-            (*self._shortage(level), *self.remarks),
-            unit=self._unit,
+            (*remarks_on(self.shortage(level)), *self.remarks),
+            unit=self.evidence.unit,
             verified=self.evidence.verified_instances,
         )
 
@@ -231,10 +231,6 @@ class RankRule:
         low, _ = beta_interval(self.n, position, 2 * DELTA)
         return max(low - float(self.setting.miss_rate), 0.0)
 
-    def _shortage(self, level: Fraction) -> tuple[str, ...]:
-        reason = self.shortage(level)
-        return (f"Every label is in every set: {reason}.",) if reason else ()
-
     def shortage(self, level: Fraction) -> str:
         """Why every label is in every set, and what would help; empty where this is not so."""
         run = level + self.slack
@@ -253,12 +249,13 @@ class RankRule:
                 f"confidence {float(level):.12g} allows an error of {float(1 - level):g}, and "
                 f"{float(self.slack):.3g} of it is already used up (by the miss rate, or bounds from verified rows)"
             )
-        needs = f"confidence {float(level):.12g} needs at least {needed:,} calibration {self._unit}"
+        needs = f"confidence {float(level):.12g} needs at least {needed:,} calibration {self.evidence.unit}"
         return f"{needs}, and there are {self.n:,}"
 
-    @property
-    def _unit(self) -> str:
-        return "rows" if self.evidence.group is None else "groups"
+
+def remarks_on(shortage: str) -> tuple[str, ...]:
+    """The sentence that every label is in every set, if there is a reason for that."""
+    return (f"Every label is in every set: {shortage}.",) if shortage else ()
 
 
 def format_law(bound: float | None, where: str = "") -> str:
