@@ -17,7 +17,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, PolynomialFeatures
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+)
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from tests.saved_files import attributes, entries, put, put_array, read_skops, skops_file
@@ -326,6 +332,26 @@ OTHERS = {
         {"_HTMLDocumentationLinkMixin__doc_link_template": "x"},
     ),
 }
+
+
+@pytest.mark.parametrize("key", ["str", "str_"])
+@pytest.mark.parametrize("name", ["sklearn.utils._bunch.Bunch", "sklearn.preprocessing._data.Normalizer"])
+def test_no_object_says_where_in_memory_its_numbers_are(name, key, tmp_path):
+    """Numpy reads what `__array_interface__` points to, which ended the process."""
+    module, _, short = name.rpartition(".")
+    listed = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    text = {"__class__": key, "__module__": "builtins" if key == "str" else "numpy", "__loader__": "TypeNode"}
+
+    def change(schema, _):
+        held = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
+        held |= {"content": {"__array_interface__": {}}, "key_types": listed | {"content": [text]}}
+        put(held["content"]["__array_interface__"], {"data": [4096, False], "shape": [3], "typestr": "<f8"})
+        bunch = held | {"__class__": short, "__module__": module}
+        other = {"__class__": short, "__module__": module, "__loader__": "ObjectNode", "content": held}
+        scaler = next(entries(schema, "MinMaxScaler"))
+        scaler["content"]["content"]["scale_"] = bunch if short == "Bunch" else other
+
+    refused(skops_file(make_pipeline(MinMaxScaler(), LogisticRegression()).fit(X, Y), change), tmp_path)
 
 
 @pytest.mark.parametrize("attack", OTHERS)
