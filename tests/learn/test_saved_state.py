@@ -268,6 +268,14 @@ def test_what_sorts_categories_hands_on_all_columns(place, tmp_path):
     refused(skops_file(boosted(), change), tmp_path)
 
 
+def test_what_sorts_categories_hands_on_all_columns_of_a_frame_too(tmp_path):
+    def change(schema, _):
+        places = next(entries(schema, "ColumnTransformer"))["content"]["content"]["_transformer_to_input_indices"]
+        del places["content"]["numerical"]["content"][1:]
+
+    refused(skops_file(boosted(), change), tmp_path)
+
+
 # ------------------------------------------------------------------------------------------------ other kinds
 
 COLUMNS = np.column_stack([np.arange(40) % 7, np.arange(40) % 2, np.repeat([0.0, 1, 2, 3], [30, 8, 1, 1])])
@@ -304,7 +312,20 @@ FITTED = {
         0,
         {"categories_": [np.arange(7.0), np.arange(2.0), np.array([3, 1, 2, 0], dtype=object)]},
     ),
+    "unsorted long numbers": (
+        0,
+        {"categories_": [np.arange(7.0), np.arange(2.0), np.array([3, 1, 2, 0], dtype=np.longdouble)]},
+    ),
+    "unsorted complex numbers": (
+        0,
+        {"categories_": [np.arange(7.0), np.arange(2.0), np.array([3, 1, 2, 0], dtype=complex)]},
+    ),
+    "rare or not": (3, {"_infrequent_enabled": np.array(False)}),
     "no list": (0, {"categories_": "abc"}),
+    "nothing, often": (
+        0,
+        {"categories_": [np.arange(7.0), np.arange(2.0), np.zeros((2**20, 0))], "_n_features_outs": [7, 2, 2**20]},
+    ),
 }
 
 

@@ -150,6 +150,10 @@ def _keeps_columns(state: dict[str, Any], features: int) -> bool:
         and first.dtype == second.dtype == bool
         and first.shape == (features,)
         and np.array_equal(first, ~second)
+        and all(  # by which columns of a frame are found
+            _entries(state["_transformer_to_input_indices"][name]) == np.flatnonzero(columns).tolist()
+            for name, columns in ((encoder[0], first), (numbers[0], second))
+        )
         and all(step == "drop" for _, step, _ in others)
     )
 
@@ -170,6 +174,8 @@ def one_hot(state: dict[str, Any]) -> bool:
         return True
     none = [None] * len(state["categories_"])
     rare, dropped = state["_infrequent_enabled"], state["_drop_idx_after_grouping"]
+    if type(rare) is not bool:  # an array of one False would count as both
+        return False
     grouped = state["_default_to_infrequent_mappings"] if rare else none
     listed = state["_infrequent_indices"] if rare else none
     left_out = none if dropped is None else _entries(dropped)
@@ -188,17 +194,21 @@ def one_hot(state: dict[str, Any]) -> bool:
 
 def _ends_with_largest(known: list[Any]) -> bool:
     """Whether a search among numbers, which takes them as sorted, cannot end behind the last."""
-    numbers = [value for value in known if isinstance(value, (int, float))]
+    numbers: list[Any] = [value for value in known if isinstance(value, (int, float, complex, np.number))]
     if not numbers or known[-1] is not numbers[-1]:
         return True
     return bool(np.array_equal(np.sort(numbers)[-1:], numbers[-1:], equal_nan=True))
 
 
 def _entries(values: Any) -> list[Any]:
-    entries = values.read().tolist() if isinstance(values, SavedArray) else values
-    if not isinstance(entries, list):
+    if isinstance(values, SavedArray):
+        array = values.read()
+        if array.ndim != 1 or array.nbytes < len(array):  # a list would need more memory than the file has bytes
+            raise TypeError
+        values = array.tolist()
+    if not isinstance(values, list):
         raise TypeError
-    return entries
+    return values
 
 
 def stacking(state: dict[str, Any]) -> bool:
