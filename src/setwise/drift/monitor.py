@@ -98,7 +98,8 @@ class Monitor:
 
     As long as rows come from the source of the calibration rows an alarm is raised with probability at most
     `delta`, however long it runs and whenever one looks. The result does not depend on how rows are cut into
-    batches. Several threads may update one monitor. An update that is interrupted counts none of its rows.
+    batches. Several threads may update one monitor. An update that is interrupted counts none of its
+    rows, or, in its last moment, all: `state.rows` says which.
     """
 
     def __init__(
