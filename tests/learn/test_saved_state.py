@@ -1,5 +1,6 @@
 """States that would end the process, or keep it busy for ever, are refused before anything is made of them."""
 
+import io
 import sys
 from functools import cache
 
@@ -322,11 +323,20 @@ FITTED = {
     ),
     "rare or not": (3, {"_infrequent_enabled": np.array(False)}),
     "no list": (0, {"categories_": "abc"}),
-    "nothing, often": (
-        0,
-        {"categories_": [np.arange(7.0), np.arange(2.0), np.zeros((2**20, 0))], "_n_features_outs": [7, 2, 2**20]},
-    ),
 }
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("<U0", (2**40,)), ("<f8", (2**20, 2**20, 0))])
+def test_an_array_of_no_bytes_says_nothing_often(kind, shape, tmp_path):
+    """As a list it would not fit into memory."""
+
+    def change(schema, members):
+        made = io.BytesIO()
+        np.lib.format.write_array_header_1_0(made, {"descr": kind, "fortran_order": False, "shape": shape})
+        members[attributes(schema)["classes_"]["file"]] = made.getvalue()
+
+    content = skops_file(LogisticRegression().fit(X, Y), change)
+    refused(content, tmp_path, "an array says that it has more entries than bytes")
 
 
 @pytest.mark.parametrize("attack", FITTED)

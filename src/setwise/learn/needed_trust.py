@@ -209,7 +209,8 @@ class _Reader:
         if parts["type"] == "json":
             return parts["content"] if len(parts["shape"]) == 1 else Saved("NdArrayNode", name, parts)
         array = SavedArray(self.archive, parts["file"])
-        return array if name == "numpy.ndarray" else array.read().item()
+        held = array.read()
+        return array if name == "numpy.ndarray" else held.item()
 
 
 def _dictionary(content: dict[str, Any], key_types: list[Any]) -> dict[Any, Any]:

@@ -6,6 +6,7 @@ process, or keep it busy for ever. Each check looks at one kind of object before
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,6 +23,7 @@ Check = Callable[[Any], bool]
 TREE = "sklearn.tree._tree.Tree"
 TREE_ESTIMATORS = {"sklearn.tree._classes.DecisionTreeClassifier", "sklearn.tree._classes.ExtraTreeClassifier"}
 CHECK_ARRAY = "sklearn.utils.validation.check_array"
+_ROWS = 2**20  # the most of an array without bytes
 _DEGREES = range(65)  # beyond, polynomial features would take for ever
 
 
@@ -44,6 +46,8 @@ class SavedArray:  # noqa: PLW1641 - compared, and never looked up
     def read(self) -> Array:
         """The array."""
         array: Array = np.load(BytesIO(self.archive.read(self.file)), allow_pickle=False)
+        if math.prod(side for side in array.shape if side) > max(array.nbytes, _ROWS):
+            raise ValueError("an array says that it has more entries than bytes")
         return array
 
     def __eq__(self, other: object) -> bool:
@@ -201,14 +205,10 @@ def _ends_with_largest(known: list[Any]) -> bool:
 
 
 def _entries(values: Any) -> list[Any]:
-    if isinstance(values, SavedArray):
-        array = values.read()
-        if array.ndim != 1 or array.nbytes < len(array):  # a list would need more memory than the file has bytes
-            raise TypeError
-        values = array.tolist()
-    if not isinstance(values, list):
+    entries = values.read().tolist() if isinstance(values, SavedArray) else values
+    if not isinstance(entries, list):
         raise TypeError
-    return values
+    return entries
 
 
 def stacking(state: dict[str, Any]) -> bool:
