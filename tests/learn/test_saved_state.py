@@ -1,5 +1,6 @@
 """States that would end the process, or keep it busy for ever, are refused before anything is made of them."""
 
+import io
 import sys
 from functools import cache
 
@@ -17,7 +18,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, PolynomialFeatures
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+)
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from tests.saved_files import attributes, entries, put, put_array, read_skops, skops_file
@@ -262,6 +269,14 @@ def test_what_sorts_categories_hands_on_all_columns(place, tmp_path):
     refused(skops_file(boosted(), change), tmp_path)
 
 
+def test_what_sorts_categories_hands_on_all_columns_of_a_frame_too(tmp_path):
+    def change(schema, _):
+        places = next(entries(schema, "ColumnTransformer"))["content"]["content"]["_transformer_to_input_indices"]
+        del places["content"]["numerical"]["content"][1:]
+
+    refused(skops_file(boosted(), change), tmp_path)
+
+
 # ------------------------------------------------------------------------------------------------ other kinds
 
 COLUMNS = np.column_stack([np.arange(40) % 7, np.arange(40) % 2, np.repeat([0.0, 1, 2, 3], [30, 8, 1, 1])])
@@ -298,8 +313,30 @@ FITTED = {
         0,
         {"categories_": [np.arange(7.0), np.arange(2.0), np.array([3, 1, 2, 0], dtype=object)]},
     ),
+    "unsorted long numbers": (
+        0,
+        {"categories_": [np.arange(7.0), np.arange(2.0), np.array([3, 1, 2, 0], dtype=np.longdouble)]},
+    ),
+    "unsorted complex numbers": (
+        0,
+        {"categories_": [np.arange(7.0), np.arange(2.0), np.array([3, 1, 2, 0], dtype=complex)]},
+    ),
+    "rare or not": (3, {"_infrequent_enabled": np.array(False)}),
     "no list": (0, {"categories_": "abc"}),
 }
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("<U0", (2**40,)), ("<f8", (2**20, 2**20, 0))])
+def test_an_array_of_no_bytes_says_nothing_often(kind, shape, tmp_path):
+    """As a list it would not fit into memory."""
+
+    def change(schema, members):
+        made = io.BytesIO()
+        np.lib.format.write_array_header_1_0(made, {"descr": kind, "fortran_order": False, "shape": shape})
+        members[attributes(schema)["classes_"]["file"]] = made.getvalue()
+
+    content = skops_file(LogisticRegression().fit(X, Y), change)
+    refused(content, tmp_path, "an array says that it has more entries than bytes")
 
 
 @pytest.mark.parametrize("attack", FITTED)
@@ -326,6 +363,26 @@ OTHERS = {
         {"_HTMLDocumentationLinkMixin__doc_link_template": "x"},
     ),
 }
+
+
+@pytest.mark.parametrize("key", ["str", "str_"])
+@pytest.mark.parametrize("name", ["sklearn.utils._bunch.Bunch", "sklearn.preprocessing._data.Normalizer"])
+def test_no_object_says_where_in_memory_its_numbers_are(name, key, tmp_path):
+    """Numpy reads what `__array_interface__` points to, which ended the process."""
+    module, _, short = name.rpartition(".")
+    listed = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    text = {"__class__": key, "__module__": "builtins" if key == "str" else "numpy", "__loader__": "TypeNode"}
+
+    def change(schema, _):
+        held = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
+        held |= {"content": {"__array_interface__": {}}, "key_types": listed | {"content": [text]}}
+        put(held["content"]["__array_interface__"], {"data": [4096, False], "shape": [3], "typestr": "<f8"})
+        bunch = held | {"__class__": short, "__module__": module}
+        other = {"__class__": short, "__module__": module, "__loader__": "ObjectNode", "content": held}
+        scaler = next(entries(schema, "MinMaxScaler"))
+        scaler["content"]["content"]["scale_"] = bunch if short == "Bunch" else other
+
+    refused(skops_file(make_pipeline(MinMaxScaler(), LogisticRegression()).fit(X, Y), change), tmp_path)
 
 
 @pytest.mark.parametrize("attack", OTHERS)

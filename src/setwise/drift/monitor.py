@@ -98,7 +98,8 @@ class Monitor:
 
     As long as rows come from the source of the calibration rows an alarm is raised with probability at most
     `delta`, however long it runs and whenever one looks. The result does not depend on how rows are cut into
-    batches. Several threads may update one monitor. An update that is interrupted counts none of its rows.
+    batches. Several threads may update one monitor. An update that is interrupted counts none of its
+    rows, or, in its last moment, all: `state.rows` says which.
     """
 
     def __init__(
@@ -234,16 +235,19 @@ class Monitor:
             if header["calibration"] != self._digest:
                 raise ValueError(f"{path}: the state of a monitor of another calibration.")
             self.delta = float(as_level(header["delta"], "delta"))
-            self._seed, first, rows = int(header["seed"]), header["first_row"], int(header["rows"])
+            seed, rows, loudest = (header[name] for name in ("seed", "rows", "loudest"))
+            first, best = header["first_row"], header["best"]
+            numbers = (seed, rows, loudest, 0 if first is None else first)
             names = ("capital", "invested", "played", "cells", "counts", "lengths")
             games = tuple(
                 game.restore(**{name: arrays[f"{name}.{place}"] for name in names})
                 for place, game in enumerate(self._progress.games)
             )
-            known = first is None or 0 <= int(first) < rows
-            if not known or not 0 <= rows <= _MOST_ROWS or not 0 <= self._seed < _SEEDS:
+            typed = all(type(number) is int for number in numbers) and type(best) is float
+            known = typed and 0 <= best < math.inf and (first is None or 0 <= first < rows)
+            if not known or not 0 <= rows <= _MOST_ROWS or not 0 <= seed < _SEEDS:
                 raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
-            self._progress = _Progress(games, rows, first, float(header["best"]), int(header["loudest"]))
+            self._seed, self._progress = seed, _Progress(games, rows, first, best, loudest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,9 @@ from setwise.storage.stored_arrays import BROKEN
 
 _PROTOCOL = 2  # of skops: what a file means
 _ENTRY = {"__class__", "__module__", "__loader__", "__id__"}
-_PRIVATE = re.compile(r"_[A-Za-z]\w*?__")  # names that Python gives to attributes that are private to a class
+_PRIVATE = re.compile(r"_[A-Za-z]\w*?__|__")
+"""How names begin that Python gives to attributes private to a class, or that numpy looks up to learn what an
+object is: `__array_interface__` says where in memory its numbers are."""
 _CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # one NaN, so that it equals itself
 _JOBS = 64  # processes that a model may ask for on any machine
 _MODULES = {
@@ -104,7 +106,11 @@ _LISTED: dict[str, Mapping[str, Check | None]] = {
     "ListNode": {"builtins.list": None},
     "TupleNode": {"builtins.tuple": None},
     "SetNode": {"builtins.set": None},
-    "DictNode": dict.fromkeys(["builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"]),
+    "DictNode": {
+        "builtins.dict": None,
+        "collections.OrderedDict": None,
+        "sklearn.utils._bunch.Bunch": lambda entries: not any(map(_is_private, entries["content"])),
+    },
     "SliceNode": {"builtins.slice": None},
     "BytesNode": {"builtins.bytes": None},
     "BytearrayNode": {"builtins.bytearray": None},
@@ -203,7 +209,8 @@ class _Reader:
         if parts["type"] == "json":
             return parts["content"] if len(parts["shape"]) == 1 else Saved("NdArrayNode", name, parts)
         array = SavedArray(self.archive, parts["file"])
-        return array if name == "numpy.ndarray" else array.read().item()
+        held = array.read()
+        return array if name == "numpy.ndarray" else held.item()
 
 
 def _dictionary(content: dict[str, Any], key_types: list[Any]) -> dict[Any, Any]:
@@ -225,8 +232,13 @@ def _class(name: str) -> Any:
 
 
 def _hides_nothing(made: Any, held: dict[str, Any] | None) -> bool:
-    """Whether no attribute stands in for a method, or for one that is private to a class."""
-    return not any(hasattr(made, attribute) or _PRIVATE.match(attribute) for attribute in held or {})
+    """Whether no attribute stands in for a method, or is private."""
+    return not any(hasattr(made, attribute) or _is_private(attribute) for attribute in held or {})
+
+
+def _is_private(attribute: Any) -> bool:
+    """Whether this is the name of a private attribute; it may stand with its type, as numpy's text does."""
+    return _PRIVATE.match(attribute if isinstance(attribute, str) else attribute[1]) is not None
 
 
 def _asks_for_few(held: dict[str, Any] | None) -> bool:

@@ -6,6 +6,7 @@ process, or keep it busy for ever. Each check looks at one kind of object before
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,6 +23,7 @@ Check = Callable[[Any], bool]
 TREE = "sklearn.tree._tree.Tree"
 TREE_ESTIMATORS = {"sklearn.tree._classes.DecisionTreeClassifier", "sklearn.tree._classes.ExtraTreeClassifier"}
 CHECK_ARRAY = "sklearn.utils.validation.check_array"
+_ROWS = 2**20  # the most of an array without bytes
 _DEGREES = range(65)  # beyond, polynomial features would take for ever
 
 
@@ -44,6 +46,8 @@ class SavedArray:  # noqa: PLW1641 - compared, and never looked up
     def read(self) -> Array:
         """The array."""
         array: Array = np.load(BytesIO(self.archive.read(self.file)), allow_pickle=False)
+        if math.prod(side for side in array.shape if side) > max(array.nbytes, _ROWS):
+            raise ValueError("an array says that it has more entries than bytes")
         return array
 
     def __eq__(self, other: object) -> bool:
@@ -150,6 +154,10 @@ def _keeps_columns(state: dict[str, Any], features: int) -> bool:
         and first.dtype == second.dtype == bool
         and first.shape == (features,)
         and np.array_equal(first, ~second)
+        and all(  # by which columns of a frame are found
+            _entries(state["_transformer_to_input_indices"][name]) == np.flatnonzero(columns).tolist()
+            for name, columns in ((encoder[0], first), (numbers[0], second))
+        )
         and all(step == "drop" for _, step, _ in others)
     )
 
@@ -170,6 +178,8 @@ def one_hot(state: dict[str, Any]) -> bool:
         return True
     none = [None] * len(state["categories_"])
     rare, dropped = state["_infrequent_enabled"], state["_drop_idx_after_grouping"]
+    if type(rare) is not bool:  # an array of one False would count as both
+        return False
     grouped = state["_default_to_infrequent_mappings"] if rare else none
     listed = state["_infrequent_indices"] if rare else none
     left_out = none if dropped is None else _entries(dropped)
@@ -188,7 +198,7 @@ def one_hot(state: dict[str, Any]) -> bool:
 
 def _ends_with_largest(known: list[Any]) -> bool:
     """Whether a search among numbers, which takes them as sorted, cannot end behind the last."""
-    numbers = [value for value in known if isinstance(value, (int, float))]
+    numbers: list[Any] = [value for value in known if isinstance(value, (int, float, complex, np.number))]
     if not numbers or known[-1] is not numbers[-1]:
         return True
     return bool(np.array_equal(np.sort(numbers)[-1:], numbers[-1:], equal_nan=True))
