@@ -247,7 +247,7 @@ READ = {  # the name and content of a file, options, and what happens when it is
     "JSON numbers as text": ("t.jsonl", jsonl(list).replace("3.126", '"3.126"', 1), "", error("t.jsonl: the column 'x' mixes float, str; give all its rows one type")),
     "no suffix": ("table", PLAIN, "", SAME),
     "a pickle": ("t.pkl", pickle.dumps(FULL), "", BINARY),
-    "an array of numpy": ("t.npy", packed(lambda file: np.save(file, X)), "", BINARY),
+    "an array of numpy": ("t.npy", packed(lambda file: np.save(file, X)), "", error("t.npy: holds arrays, not a table with columns")),
     "a picture": ("t.csv", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "", BINARY),
     # candidates
     "lists of pandas": ("t.csv", cells(quoted(repr)), "", SAME),

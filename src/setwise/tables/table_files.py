@@ -38,10 +38,12 @@ _SUFFIXES = {
 }
 MODEL_HEAD = "setwise.json"
 """The file by which a folder is a model, not a folder of tables."""
-_ARRAYS = {".mat", ".npz"}
+_ARRAYS = {".mat", ".npy", ".npz"}
 _CONVERT = (
-    "load it in Python (scipy.io.loadmat, numpy.load), and write a row per example: setwise.tables.write_sets("
-    "'rows.parquet', LabelSets.from_mask(candidates), carry={'x': list(X), 'truth': y})"
+    "load it in Python (scipy.io.loadmat, numpy.load), and write a row per example: "
+    "pandas.DataFrame(P, columns=classes).to_parquet('scores.parquet') for probabilities, or, for candidates, "
+    "from setwise.tables import write_sets; "
+    "write_sets('rows.parquet', LabelSets.from_mask(candidates), carry={'x': list(X), 'truth': y})"
 )
 _CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
