@@ -151,7 +151,7 @@ READ = {  # the name and content of a file, options, and what happens when it is
     "a mark before a quote": ("t.csv", PLAIN.replace("x,", '"x",', 1).encode("utf-8-sig"), "", SAME),
     "latin-1": ("t.csv", LETTERS.encode("latin-1"), "", error("t.csv: not utf-8 text: byte 56 (line 3) is 0xFC; use --encoding cp1252")),
     "cp1252 declared": ("t.csv", PLAIN.encode("cp1252"), "--encoding cp1252", SAME),
-    "UTF-8 declared latin-1": ("t.csv", LETTERS, "--encoding latin-1", warns("t.csv: is UTF-8 text; read as latin-1, some letters are wrong; use --encoding utf-8")),
+    "UTF-8 declared latin-1": ("t.csv", LETTERS, "--encoding latin-1", warns("t.csv: is read as the UTF-8 text that it is, not as latin-1")),
     "an unknown encoding": ("t.csv", PLAIN, "--encoding windows", error("encoding: 'windows' is not known; use utf-8")),
     "a codec of no text": ("t.csv", PLAIN, "--encoding base64", error("encoding: 'base64' is not known; use utf-8")),
     # numbers
