@@ -211,6 +211,28 @@ def test_standard_input_and_output_take_the_place_of_files(here, capsys, monkeyp
     assert "standard input is read alone" in failure(capsys, "predict", "model", "-", "plain.csv", "--out", "-")
 
 
+def test_rows_and_votes_without_a_model_come_from_standard_input(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth = [["ant", "owl"][k] for k in rng.integers(2, size=90)]
+    rows = "id,x\n" + "".join(f"r{i},{i}\n" for i in range(90))
+    votes = "id,annotator,label\n" + "".join(f"r{i},{who},{truth[i]}\n" for i in range(90) for who in "ab")
+    (tmp_path / "votes.csv").write_text(votes)
+    (tmp_path / "seen.csv").write_text("id,verified\n" + "".join(f"r{i},{truth[i]}\n" for i in range(60)))
+
+    def status(text, *arguments):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return run([*arguments, "-q"]), capsys.readouterr().err
+
+    told = ["--votes", "votes.csv", "--key", "id"]
+    assert status(votes, "annotators", "-", "--out", "said.csv") == (0, "")
+    assert status(rows, "suggest", "-", *told, "--budget", "9", "--out", "draw.csv") == (0, "")
+    files = ["--verified", "seen.csv", "--out", "yes.csv", "--review", "no.csv"]
+    assert status(rows, "triage", "-", *told, *files) == (0, "")
+    counted = [len((tmp_path / name).read_text().splitlines()) - 1 for name in ("said.csv", "draw.csv", "yes.csv")]
+    assert counted == [90, 9, 30]
+
+
 @pytest.fixture
 def joined(here):
     """Features, candidates, checks and probabilities of the same rows in files of their own, in other orders."""

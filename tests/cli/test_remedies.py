@@ -239,7 +239,7 @@ READ = ("--candidates", "answers", "--learner", "em", "--out", "model")
 FILES = {  # what is in the file, and how it is read
     "cp1252": (table_text().encode("cp1252"), READ),
     "latin-1": (table_text().replace("ä", "\x81").encode("latin-1"), READ),
-    "UTF-8 read as something else": (table_text().encode(), (*READ, "--encoding", "cp1252")),
+    "UTF-8 read as something else": (table_text().encode(), (*READ, "--encoding", "cp1251")),
     "UTF-16 without a mark": (table_text().encode("utf-16-le"), READ),
     "UTF-16 without a mark, the other way": (table_text().encode("utf-16-be"), READ),
     "decimal commas": (table_text(";", ",").encode(), READ),

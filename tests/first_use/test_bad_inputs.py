@@ -151,7 +151,7 @@ READ = {  # the name and content of a file, options, and what happens when it is
     "a mark before a quote": ("t.csv", PLAIN.replace("x,", '"x",', 1).encode("utf-8-sig"), "", SAME),
     "latin-1": ("t.csv", LETTERS.encode("latin-1"), "", error("t.csv: not utf-8 text: byte 56 (line 3) is 0xFC; use --encoding cp1252")),
     "cp1252 declared": ("t.csv", PLAIN.encode("cp1252"), "--encoding cp1252", SAME),
-    "UTF-8 declared latin-1": ("t.csv", LETTERS, "--encoding latin-1", warns("t.csv: is UTF-8 text; read as latin-1, some letters are wrong; use --encoding utf-8")),
+    "UTF-8 declared latin-1": ("t.csv", LETTERS, "--encoding latin-1", warns("t.csv: is read as the UTF-8 text that it is, not as latin-1")),
     "an unknown encoding": ("t.csv", PLAIN, "--encoding windows", error("encoding: 'windows' is not known; use utf-8")),
     "a codec of no text": ("t.csv", PLAIN, "--encoding base64", error("encoding: 'base64' is not known; use utf-8")),
     # numbers
@@ -247,7 +247,7 @@ READ = {  # the name and content of a file, options, and what happens when it is
     "JSON numbers as text": ("t.jsonl", jsonl(list).replace("3.126", '"3.126"', 1), "", error("t.jsonl: the column 'x' mixes float, str; give all its rows one type")),
     "no suffix": ("table", PLAIN, "", SAME),
     "a pickle": ("t.pkl", pickle.dumps(FULL), "", BINARY),
-    "an array of numpy": ("t.npy", packed(lambda file: np.save(file, X)), "", BINARY),
+    "an array of numpy": ("t.npy", packed(lambda file: np.save(file, X)), "", error("t.npy: holds arrays, not a table with columns")),
     "a picture": ("t.csv", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "", BINARY),
     # candidates
     "lists of pandas": ("t.csv", cells(quoted(repr)), "", SAME),

@@ -172,3 +172,9 @@ def test_times_with_a_zone_are_not_matched_with_times_without_one(zones):
 def test_times_of_two_zones_are_matched_by_the_moment():
     found = matching_rows("at", hours("UTC")[5:9], hours("Europe/Berlin"), source="x.csv", other="s.csv")
     assert found.tolist() == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("key", [[[1], [2]], [{"a": 1}, {"a": 2}]])
+def test_lists_and_objects_are_no_keys(key):
+    with pytest.raises(DataError, match="id: holds .*, which names no row; name a column of text or numbers"):
+        matching_rows("id", key, key, source="x.parquet", other="s.parquet")

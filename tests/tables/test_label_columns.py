@@ -7,7 +7,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from setwise.tables import read_batches, read_table
+from setwise.tables import DataError, read_batches, read_table
 
 
 def test_slices_of_large_text_are_read_right():
@@ -67,3 +67,14 @@ def test_an_empty_list_is_a_row_without_right_labels_and_classes_are_recognised(
     ]
     single = pa.table({"y": pa.array([7, None]), "x": [1, 2]})
     assert read_table(single, truth="y", several=True).truth.tolist() == [(7,), None]
+
+
+@pytest.mark.parametrize(
+    "cells", [[["a"], [], ["b"]], [["a"], None, ["b"]], ["a", "", "b"], ["['a']", "[]", "['b']"]]
+)
+def test_an_empty_list_is_a_row_without_labels_as_an_empty_cell_is(cells):
+    columns = {"x": [1.0, 2.0, 3.0], "s": cells}
+    with pytest.raises(DataError, match="row 1 has no labels"):
+        read_table(columns, candidates="s")
+    assert read_table(columns, candidates="s", missing="full").candidates.to_lists() == [["a"], ["a", "b"], ["b"]]
+    assert read_table(columns, candidates="s", missing="empty").candidates.to_lists() == [["a"], [], ["b"]]

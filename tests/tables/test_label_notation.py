@@ -38,6 +38,7 @@ def test_a_label_that_is_no_class_is_the_only_class_that_reads_like_it():
         True,
     ]
     assert match_classes(["owl\t", "owl"], ["owl ", " owl", "ant"]) == ["owl\t", "owl"]  # either could be meant
+    assert match_classes(["C:\\\\new", "x\\\\sy"], ["C:\\new", "x\\sy"]) == ["C:\\new", "x\\sy"]  # copied from CSV
     assert decode_labels([" C:\\data", "ant"], "|", ["C:\\data", "ant"]) == ["C:\\data", "ant"]
     with pytest.raises(InputError, match="is not an escape; write a backslash as"):
         decode_labels(["C:\\data", "ant"], "|", ["ant"])

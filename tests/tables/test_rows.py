@@ -43,6 +43,29 @@ def test_candidates_may_lie_in_a_file_of_their_own_by_row_or_by_key(rows, tmp_pa
         asked(source=rows, labels=short, key="id")
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["ms", "ns"])
+def test_keys_that_are_times_keep_their_zone(zone, unit, tmp_path):
+    hours = pa.array(range(0, 10**7, 3_600_000), pa.timestamp("ms"))
+    zoned = hours.cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp(unit, zone))
+    said = ["ab"[k % 2] for k in range(len(hours))]
+    for name, times in (("x", zoned), ("plain", hours)):
+        pq.write_table(pa.table({"id": times, "x": range(len(hours))}), tmp_path / f"{name}.parquet")
+    columns = {"id": zoned.cast(pa.timestamp("us", "UTC"))[::-1], "answers": said[::-1], "who": ["ann"] * len(said)}
+    pq.write_table(pa.table(columns), tmp_path / "s.parquet")
+    votes = {
+        "candidates": None,
+        "votes": tmp_path / "s.parquet",
+        "vote_columns": VoteColumns("id", "who", "answers"),
+    }
+    for answers in ({"labels": tmp_path / "s.parquet"}, votes):
+        found = asked(source=tmp_path / "x.parquet", key="id", **answers)
+        sets = found.candidates or found.votes.candidates()
+        assert sets.to_lists() == [[label] for label in said]
+        with pytest.raises(DataError, match="only one has a time zone; write the zone of both"):
+            asked(source=tmp_path / "plain.parquet", key="id", **answers)
+
+
 def test_true_labels_and_categories_stand_in_the_other_table_if_it_has_them(rows, tmp_path):
     other = written(tmp_path / "s.csv", "id,answers,right\nr2,b,b\nr1,a|b,a\n")
     table = asked(source=rows, labels=other, key="id", truth="right", by="place")

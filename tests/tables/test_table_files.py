@@ -20,7 +20,7 @@ import pytest
 from setwise import LabelSets, Votes
 from setwise.cli.app import run
 from setwise.errors import DataError, MisuseWarning
-from setwise.tables import read_batches, read_table, write_sets, write_votes
+from setwise.tables import RowRequest, read_batches, read_rows, read_table, write_sets, write_votes
 from setwise.tables.arrow_reading import arrow_table, column_names, row_count
 from setwise.tables.table_files import spool_stream, table_files
 from tests.streams.conftest import done
@@ -76,12 +76,23 @@ def test_other_encodings_are_declared_as_the_error_says(tmp_path, encoding):
 def test_an_encoding_that_is_wrong_or_unknown_is_doubted_or_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(text(), encoding="utf-8")
-    with pytest.warns(MisuseWarning, match="is UTF-8 text; read as latin-1, some letters are wrong"):
-        read_table(path, candidates="s", encoding="latin-1")
+    with pytest.warns(MisuseWarning, match="is UTF-8 text; read as cp1251, some letters are wrong"):
+        read_table(path, candidates="s", encoding="cp1251")
     with pytest.raises(ValueError, match="encoding: 'klingon' is not known; use utf-8"):
         read_table(path, candidates="s", encoding="klingon")
     with pytest.raises(DataError, match="not ascii text: byte"):
         read_table(path, candidates="s", encoding="ascii")
+
+
+@pytest.mark.parametrize("declared", ["cp1252", "latin-1"])
+def test_files_of_windows_stand_beside_files_that_setwise_wrote(declared, tmp_path):
+    (tmp_path / "rows.csv").write_text("id,größe\n1,2\n2,3\n", encoding="cp1252")
+    (tmp_path / "ours.csv").write_text("id,größe,s\n2,3,Kälte\n1,2,Wärme\n", encoding="utf-8")
+    files = {"source": tmp_path / "rows.csv", "labels": tmp_path / "ours.csv"}
+    files = {name: table_files(path, encoding=declared) for name, path in files.items()}
+    with pytest.warns(MisuseWarning, match=f"ours.csv: is read as the UTF-8 text that it is, not as {declared}"):
+        table = read_rows(RowRequest(**files, candidates="s", key="id", features=["größe"]))
+    assert table.candidates.to_lists() == [["Wärme"], ["Kälte"]]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -3,10 +3,12 @@
 import warnings
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from setwise.errors import MisuseWarning
 from setwise.tables import read_table
+from setwise.tables.table_warnings import identifiers
 
 N = 120
 rng = np.random.default_rng(0)
@@ -82,6 +84,11 @@ def test_a_column_that_gives_the_label_away_is_named(values, shows):
     (said,) = doubts({"x": X, "final": values, "s": SETS}, categories="onehot")
     assert f"the column 'final' {shows}; if it is the truth, new rows will lack it" in said
     assert "carry='final'" in said
+
+
+@pytest.mark.parametrize("value", [[1.0], {"a": 1}, b"x", 1.5, True, None])
+def test_only_text_and_whole_numbers_can_be_identifiers(value):
+    assert identifiers(pa.table({"id": pa.array([value] * 30), "n": range(30)}), ["id", "n"]) == ["n"]
 
 
 def test_few_rows_show_nothing():

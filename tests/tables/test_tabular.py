@@ -73,13 +73,19 @@ def test_one_column_of_arrays_is_a_feature_matrix_and_keeps_single_precision(tmp
         read_table({"emb": [[1.0, 2.0], [3.0]]}, features="emb")
 
 
-@pytest.mark.parametrize("name", ["a.mat", "a.npz"])
+@pytest.mark.parametrize("name", ["a.mat", "a.npy", "a.npz"])
 def test_a_file_of_arrays_is_no_table_and_the_error_says_how_to_convert_it(name, tmp_path):
     (tmp_path / name).write_bytes(b"MATLAB 5.0 MAT-file")
     for read in (read_table, column_names):
         with pytest.raises(DataError, match="holds arrays, not a table with columns") as error:
             read(tmp_path / name)
-        check_sentence(error.value, name, "scipy.io.loadmat", "write_sets('rows.parquet', ")
+        check_sentence(
+            error.value,
+            name,
+            "scipy.io.loadmat",
+            "DataFrame(P, columns=classes)",
+            "from setwise.tables import write_sets; write_sets('rows.parquet', ",
+        )
 
 
 def test_missing_features_are_an_error_that_names_column_and_row_unless_filled():

@@ -37,7 +37,7 @@ def annotators(
         raise ValueError("--votes: FILE already names the answers; leave out --votes.")
     source = about.files(file)
     with screen.working(f"reading {source}"):
-        rows = read_rows(replace(about, votes=file).request(None))  # type: ignore[arg-type]
+        rows = read_rows(replace(about, votes=source).request(None))
         if rows.votes is None or not len(rows.votes.row):
             raise ValueError(f"{source}: there is no answer.")
         found = people_of(rows.votes, rows.truth, ordered=ordered)

@@ -406,12 +406,14 @@ class TextOptions:
     encoding: Annotated[str | None, ENCODING] = None
     decimal: Annotated[str | None, DECIMAL] = None
 
-    def files(self, named: Path | list[Path] | None) -> Any:
+    def files(self, named: Any) -> Any:
         """The files with this name, or these names; - is standard input. None stays None."""
         from setwise.tables.table_files import spool_stream, table_files  # Arrow is loaded for files
 
         if not named:
             return None
+        if not isinstance(named, (Path, list)):  # files that were found before
+            return named
         declared = {name: getattr(self, name) for name in ("delimiter", "encoding", "decimal")}
         several = named if isinstance(named, list) else [named]
         if STANDARD in several:
@@ -651,11 +653,11 @@ def split_labels(classes: str | None, separator: str = "|") -> tuple[str, ...] |
 
 
 def is_table_file(path: Path) -> bool:
-    """Whether a path names a file with columns, and no calibration or model."""
+    """Whether a path names a file with columns or standard input, and no calibration or model."""
     from setwise.tables.table_files import format_of  # Arrow is loaded for files
 
     try:
-        return path.is_file() and bool(format_of(path))
+        return path == STANDARD or (path.is_file() and bool(format_of(path)))
     except ValueError:  # a suffix that no table has: a calibration
         return False
 

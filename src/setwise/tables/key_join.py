@@ -31,9 +31,12 @@ def matching_rows(
     >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
     array([1, 0])
     """
+    columns = [*map(key_column, (ours, theirs))]
+    nested = next((each.type for each in columns if pa.types.is_nested(each.type)), None)
+    if nested is not None:
+        raise DataError(f"{key}: holds {nested}, which names no row", "name a column of text or numbers")
     wanted, known = (
-        pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values
-        for values in map(key_column, (ours, theirs))
+        pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values for values in columns
     )
     for values, file in ((wanted, source), (known, other)):
         absent_keys = pc.is_null(values, nan_is_null=True)

@@ -171,7 +171,7 @@ class LabelReader:
                 codes,
                 sizes,
                 self.classes,
-                absent=absent,
+                absent=absent | (sizes == 0),
                 missing=self.missing,
                 first_row=self.first_row,
             )

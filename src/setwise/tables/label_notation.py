@@ -114,7 +114,8 @@ def match_classes(labels: Sequence[Any], classes: Classes, separator: str = "|")
         return list(labels)
     alike: dict[str, list[Any]] = {}
     for label in known:
-        alike.setdefault(_plain(label, separator), []).append(label)
+        for text in {_plain(label, separator), str(label)}:
+            alike.setdefault(text, []).append(label)
 
     def match(label: Any) -> Any:
         found = [] if label in exact else alike.get(_plain(label, separator), [])

@@ -38,10 +38,12 @@ _SUFFIXES = {
 }
 MODEL_HEAD = "setwise.json"
 """The file by which a folder is a model, not a folder of tables."""
-_ARRAYS = {".mat", ".npz"}
+_ARRAYS = {".mat", ".npy", ".npz"}
 _CONVERT = (
-    "load it in Python (scipy.io.loadmat, numpy.load), and write a row per example: setwise.tables.write_sets("
-    "'rows.parquet', LabelSets.from_mask(candidates), carry={'x': list(X), 'truth': y})"
+    "load it in Python (scipy.io.loadmat, numpy.load), and write a row per example: "
+    "pandas.DataFrame(P, columns=classes).to_parquet('scores.parquet') for probabilities, or, for candidates, "
+    "from setwise.tables import write_sets; "
+    "write_sets('rows.parquet', LabelSets.from_mask(candidates), carry={'x': list(X), 'truth': y})"
 )
 _CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
@@ -201,9 +203,7 @@ def text_encoding(files: TableFiles, path: Path) -> str:
         wide = 4 * sample.count(b"\0") > len(sample) and _decodes(sample[: len(sample) // 2 * 2], order)
         repair = Remedy("encoding", order) if wide else "save the table as .csv text, or remove that byte"
         raise DataError(f"{where}: byte {nul} is 0, which text cannot hold", repair)
-    if files.encoding is not None:
-        _doubt_encoding(sample, encoding, where)
-    return encoding
+    return encoding if files.encoding is None else _doubted_encoding(sample, encoding, where)
 
 
 def text_style(files: TableFiles, path: Path) -> TextStyle:
@@ -298,13 +298,24 @@ def _decodes(content: bytes, encoding: str) -> bool:
     return True
 
 
-def _doubt_encoding(sample: bytes, encoding: str, where: str) -> None:
-    """Warns if text with a declared old encoding is valid UTF-8, which hardly happens by chance."""
+def _doubted_encoding(sample: bytes, encoding: str, where: str) -> str:
+    """Warns if text with a declared old encoding is valid UTF-8, which hardly happens by chance.
+
+    Where an encoding is declared that errors propose, such text is read as the UTF-8 that it is: one declaration
+    holds for all files of a command, and those that setwise wrote are UTF-8.
+    """
     cut = sample[:-4] if len(sample) == _SAMPLE else sample  # a character may be cut
-    old = not codecs.lookup(encoding).name.startswith("utf")
-    if old and not cut.isascii() and _decodes(cut, "utf-8") and _decodes(cut, encoding):
-        problem = f"{where}: is UTF-8 text; read as {encoding}, some letters are wrong"
-        warnings.warn(MisuseWarning(problem, Remedy("encoding", "utf-8")), stacklevel=2)
+    name = codecs.lookup(encoding).name
+    if name.startswith("utf") or cut.isascii() or not (_decodes(cut, "utf-8") and _decodes(cut, encoding)):
+        return encoding
+    if name in {"cp1252", "iso8859-1"}:
+        warnings.warn(
+            MisuseWarning(f"{where}: is read as the UTF-8 text that it is, not as {encoding}"), stacklevel=2
+        )
+        return "utf-8"
+    problem = f"{where}: is UTF-8 text; read as {encoding}, some letters are wrong"
+    warnings.warn(MisuseWarning(problem, Remedy("encoding", "utf-8")), stacklevel=2)
+    return encoding
 
 
 def _fields(text: str, delimiter: str) -> int:

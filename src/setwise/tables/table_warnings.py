@@ -91,12 +91,13 @@ def identifiers(source: Any, names: Sequence[str]) -> list[str]:
 def names_rows(name: str, column: Any) -> bool:
     """Whether an Arrow column looks like an identifier: text or whole numbers, different in every row."""
     values, kind = column.drop_null(), column.type
+    if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return False
     if len(values) < len(column) or pc.count_distinct(values).as_py() < len(values):
         return False
     if is_text(kind):
         return len(values) >= _FEW or bool(_ID.search(name))
-    whole = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return whole and len(values) >= _FEW and _numbers_rows(name, values.to_numpy())
+    return len(values) >= _FEW and _numbers_rows(name, values.to_numpy())
 
 
 def _columns(table: Table) -> Iterator[tuple[str, Array]]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints, frozen
@@ -266,12 +269,21 @@ def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Tab
         feature_names=made.names,
         candidates=sets,
         truth=None if true is None else frozen(true),
-        carried={name: table[name].to_numpy() for name in layout.carry},
+        carried={name: _as_numpy(table[name]) for name in layout.carry},
         source=where,
         first_row=first_row,
         imputed=made.imputed,
         categories=made.categories,
     )
+
+
+def _as_numpy(column: Any) -> Array:
+    """A column as numpy holds it; times with a zone, which numpy would drop, as `datetime` objects."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        with suppress(pa.ArrowInvalid):  # finer than microseconds
+            return np.array(column.cast(pa.timestamp("us", "UTC")).to_pylist(), dtype=object)
+    found: Array = column.to_numpy()
+    return found
 
 
 def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_row: int) -> LabelSets | None:
