@@ -30,6 +30,7 @@ import hashlib
 import math
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -169,6 +170,12 @@ class Monitor:
             new = _read(part, matrix, by, candidates)
             distances = self._distances(X, len(new)) if self._reference is not None and not columns else None
             codes = np.zeros(len(new), dtype=np.intp) if new.codes is None else new.codes
+            if not columns and (codes < 0).any():
+                odd = np.flatnonzero(codes < 0)
+                problem = (
+                    f"by: no calibration row has the category of {len(odd):,} new rows (the first is row {odd[0]})"
+                )
+                warnings.warn(f"{problem}; these are not watched.", stacklevel=2)
             watched = _cells(new.predicted.confidence, new.predicted.label, distances)
             columns += [(cells, codes) for cells in watched]
         with self._lock:
