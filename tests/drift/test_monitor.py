@@ -263,9 +263,7 @@ def test_rows_are_ranked_within_their_category(rng):
     order = np.concatenate([np.flatnonzero(by[400:]), np.flatnonzero(~by[400:])]) + 400
     assert calibrated(P[:400]).monitor(random_state=0).update(P[order]).alarm
     assert not cal.monitor(random_state=0).update(P[order], by=by[order]).alarm
-    with pytest.warns(
-        UserWarning, match=r"category of 1,600 new rows \(the first is row 0\); these are not watched"
-    ):
+    with pytest.warns(UserWarning, match="1,600 new rows, such as row 0, .* are not watched"):
         unknown = cal.monitor(random_state=0).update(P[order], by=np.full(len(order), 7))
     assert (unknown.rows, unknown.alarm) == (1600, False)
 

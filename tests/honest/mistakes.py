@@ -473,7 +473,7 @@ def own_columns(rng: Any) -> None:
         _command("report", folder / "s.csv", "--out", folder / "r.html")
 
 
-@mistake("UTF-8 text read with an old encoding", "tables.table_files._doubt_encoding")
+@mistake("UTF-8 text read with an old encoding", "tables.table_files._doubted_encoding")
 def encoding(rng: Any) -> None:
     with _folder() as folder:
         (folder / "rows.csv").write_text("label\n" + "Möwe\nSpatz\n" * 20, encoding="utf-8")

@@ -172,10 +172,8 @@ class Monitor:
             codes = np.zeros(len(new), dtype=np.intp) if new.codes is None else new.codes
             if not columns and (codes < 0).any():
                 odd = np.flatnonzero(codes < 0)
-                problem = (
-                    f"by: no calibration row has the category of {len(odd):,} new rows (the first is row {odd[0]})"
-                )
-                warnings.warn(f"{problem}; these are not watched.", stacklevel=2)
+                found = f"{len(odd):,} new rows, such as row {odd[0]}, have a category without calibration rows"
+                warnings.warn(f"by: {found}, and are not watched.", stacklevel=2)
             watched = _cells(new.predicted.confidence, new.predicted.label, distances)
             columns += [(cells, codes) for cells in watched]
         with self._lock:
