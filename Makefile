@@ -106,7 +106,7 @@ lint: $(READY)          ## style, types, the direction of imports, cycles, repea
 	$(BIN)/python scripts/check_tree.py
 
 bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of their own; training; data
-	$(BENCH)/python benchmarks/peers.py
+	OMP_NUM_THREADS=1 $(BENCH)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/train.py --out benchmarks/results/train-cpu.json
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/predict.py --keep

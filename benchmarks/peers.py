@@ -314,7 +314,7 @@ def main() -> None:
     results: dict[str, Any] = {"machine": machine(), "n": options.rows, "sets": [], "p_values": []}
     results["candidates"] = candidate_rows(50 * options.rows, 100, options.repeats)
     for k in options.classes:
-        results["sets"] += sets_table(options.rows, k, options.repeats if k <= 100 else 3)
+        results["sets"] += sets_table(options.rows, k, options.repeats)
     results["imports"] = import_ratio(options.repeats)
     results["p_values"] = [p_value_row(options.rows, 100, 500)]
     results["aggregation"] = aggregation_rows()
