@@ -12,6 +12,8 @@ import setwise
 import setwise.datasets
 import setwise.learn
 import setwise.report
+import setwise.strategies
+import setwise.tables
 
 GOOD = """
 import numpy as np

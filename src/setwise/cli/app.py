@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import traceback
@@ -129,7 +128,6 @@ def _common(
 
 def run(arguments: list[str]) -> int:
     """Runs the command line and returns its exit status: 0, 2 for what users can mend, 1 for a fault of setwise."""
-    _open_closed_streams()
     write_any_text()
     show_traceback = "--traceback" in arguments
     arguments = [argument for argument in arguments if argument != "--traceback"]
@@ -146,17 +144,6 @@ def run(arguments: list[str]) -> int:
     if status == STATUS:  # typer returns it, or lets the interruption pass
         _to_stderr(SENTENCE)
     return status if isinstance(status, int) else 0
-
-
-def _open_closed_streams() -> None:
-    """Opens closed standard streams on the null device; else a file would get their number and their output."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(opened)
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _run(arguments: list[str]) -> Any:
