@@ -31,7 +31,10 @@ def faults(result):
         "",
         f"{sum(result['cases'].values()) - len(wrong):,} of {sum(result['cases'].values()):,} left nothing behind that should not be there"
         + (":" if wrong else "."),
-        *(f"- {case['command']}, {case['what']} at {case['moment']}: {'; '.join(case['wrong'])}" for case in wrong),
+        *(
+            f"- {case['command']}, {case['what']} at {case['moment']}: {' '.join('; '.join(case['wrong']).split())}"
+            for case in wrong
+        ),
     ]
 
 

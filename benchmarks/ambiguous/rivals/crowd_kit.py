@@ -40,13 +40,15 @@ def aggregated(votes, _probabilities, name):
     return fitted(votes, name)[1]
 
 
-def with_model(task):
-    """The votes, and the most probable label of the model as those of one more annotator."""
+def with_model(task, *truth):
+    """Labels from the votes and from the most probable labels of the model, as those of one more annotator."""
+    from crowdkit.aggregation import DawidSkene
+
     who, n = task.votes.who, len(task.votes)
     row = np.append(task.votes.row, np.arange(n))
     label = np.append(task.votes.label, task.model.argmax(axis=1))
     columns = {"task": row, "worker": np.append(who, np.full(n, who.max() + 1)), "label": label}
-    return pd.DataFrame(columns)
+    return DawidSkene().fit_predict(pd.DataFrame(columns), *truth).reindex(range(n)).to_numpy(dtype=int)
 
 
 def register(name):
@@ -92,9 +94,7 @@ def register_figures(name):
     package="crowd-kit",
 )
 def modelled(task):
-    from crowdkit.aggregation import DawidSkene
-
-    return DawidSkene().fit_predict(with_model(task)).reindex(range(len(task.votes))).to_numpy(dtype=int)
+    return with_model(task)
 
 
 @answers(
@@ -104,10 +104,7 @@ def modelled(task):
     package="crowd-kit",
 )
 def modelled_verified(task):
-    from crowdkit.aggregation import DawidSkene
-
-    truth = pd.Series(task.verified[task.looked], index=task.looked)
-    return DawidSkene().fit_predict(with_model(task), truth).reindex(range(len(task.votes))).to_numpy(dtype=int)
+    return with_model(task, pd.Series(task.verified[task.looked], index=task.looked))
 
 
 for aggregator in AGGREGATORS:
